@@ -24,6 +24,8 @@ from tinyml.ops.weighted import nibbles
 from tinyml.ops.weighted.weighted import Weighted as WeightedOp
 from tinyml.pipeline import Options, compile_graph
 from tinyml.settings.optimize import GOALS
+from tinyml.slots.data import data_image
+from tinyml.slots.version import Version
 from tools import four_bits_page
 
 DENSE = Weighted(Dense(), (1, 128), (128, 128), lowest=-8, largest=7)
@@ -111,15 +113,13 @@ def test_speed_keeps_bytes_where_costs_are_not_known() -> None:
     assert "nibbles" not in chosen(DENSE, "cortex-m4", "speed")
 
 
-@pytest.mark.parametrize("byte_weights", [False, True])
-def test_models_as_data_have_bytes(byte_weights: bool) -> None:
-    """The player has no kernels for four bits."""
+def test_models_as_data_have_four_bits() -> None:
     sketch = Layers()
     sketch.weighted("layer", DENSE, once=False)
-    options = Options(target="cortex-m4", kernels="portable", byte_weights=byte_weights)
+    options = Options(target="cortex-m4", kernels="portable")
     compiled = compile_graph(sketch.graph(), "layer", Provenance("layer", "0" * 64, ""), options)
-    (one,) = compiled.selected
-    assert ("nibbles" in one.kernel.name) is not byte_weights
+    (kernel,) = data_image(compiled, Version(1)).kernels
+    assert kernel.name == "tinyml_dense_nibbles_dsp_s8"
 
 
 def test_a_zero_point_is_no_obstacle() -> None:

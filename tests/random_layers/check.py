@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from tests.random_layers.batch import Batch
@@ -82,8 +81,7 @@ def check(batch: Batch, place: Place, choices: Choices) -> Tally:
 def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
     target = harness.find_machine(place.machine).target.name
     kernels = "portable" if place.kernels == PLAYER else place.kernels
-    played = place.kernels == PLAYER
-    options = Options(target=target, kernels=kernels, bands=False, optimize=choices.goal, byte_weights=played)
+    options = Options(target=target, kernels=kernels, bands=False, optimize=choices.goal)
     if place.kernels == PLAYER:
         batch, compiled, files = _played(batch, options, choices)
     else:
@@ -103,8 +101,7 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 
 def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
-    four_bits = nullcontext() if options.byte_weights else always_four_bits()
-    with any_plan(choices.alignment), four_bits:
+    with any_plan(choices.alignment), always_four_bits():
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.random_layers.batch import batch
+from tests.support.layer_kinds import always_four_bits
 from tests.support.played_layers import graphs
 from tinyml import harness
 from tinyml.base import c
@@ -100,7 +101,8 @@ def seeds(on: str) -> tuple[Seed, ...]:
     found = []
     for graph in _small_graphs():
         try:
-            compiled = compile_built(graph, Options(target=target, kernels="portable", bands=False))
+            with always_four_bits():
+                compiled = compile_built(graph, Options(target=target, kernels="portable", bands=False))
             if compiled.plan.arena_bytes > MOST_ARENA:
                 continue
             data = data_image(compiled, Version(1, 0, 0, 0))

@@ -14,6 +14,7 @@ from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
@@ -98,6 +99,27 @@ class TopKLoops(Kernel[TopK]):
                 sheet.line(f"best[{place}] = v;")
                 sheet.line(f"place[{place}] = i;")
 
+    def play(self, layer: Layer[TopK], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        if x.dtype not in PLAYED:
+            raise NotPlayableError(f"the player has no top-k of {x.dtype.value}")
+        if op.k == 0 or x.elements == 0:
+            return
+        axis = op.axis % len(x.shape)
+        step = c.contiguous(x.shape)[axis]
+        members = {
+            ".rows": x.elements // (step * x.shape[axis]),
+            ".step": step,
+            ".depth": x.shape[axis],
+            ".count": op.k,
+            ".type": x.dtype.code,
+            ".largest": int(op.largest),
+        }
+        sheet.note("tinyml_play_top_k", members, sheet.x(), sheet.y(0), sheet.y(1))
+
+
+PLAYED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
+"""Types that the player has."""
 
 register_kernels(TopK, TopKLoops())
 

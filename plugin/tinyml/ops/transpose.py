@@ -67,7 +67,7 @@ class TransposeKernel(Kernel[Transpose]):
         strides = c.contiguous(layer.input(0).shape)
         walks = {"y": c.Walk(c.contiguous(shape)), "x": c.Walk(tuple(strides[p] for p in op.perm))}
         if sheet.plays:
-            play_copies(sheet, shape, walks["x"], walks["y"], sheet.x(), sheet.y())
+            play_copies(sheet, shape, walks["x"], walks["y"], sheet.x(), sheet.y(), any_order=True)
             return
         nest = c.nest(shape, walks)
         with sheet.loops(nest) as index:

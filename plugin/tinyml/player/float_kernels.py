@@ -118,7 +118,7 @@ ALL = (
     _cast(208, "cast_integers"),
     _cast(209, "cast_to_f32"),
     _cast(210, "cast_from_f32"),
-    own(211, "gather", records.GATHER, 3, "play_gather.c", needs=(), family="indexing"),
+    own(211, "gather", records.GATHER, 3, "play_gather.c", family="indexing"),
     _bytes(212, "conv_f32_s8", records.CONV_F32_S8, 2, "conv"),
     _bytes(213, "dense_f32_s8", records.DENSE_F32_S8, 2, "dense"),
     _bytes(214, "conv_s8_to_f32", records.CONV_S8_TO_F32, 3, "conv", "weighted/filters_s8_to_f32.c"),

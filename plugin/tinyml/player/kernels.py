@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyml.player import float_kernels, int16_kernels, records, recurrent_kernels
+from tinyml.player import (
+    float_kernels,
+    int16_kernels,
+    more_kernels,
+    nibble_kernels,
+    records,
+    recurrent_kernels,
+)
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
 
@@ -222,6 +229,8 @@ _ALL = (
     *float_kernels.ALL,
     *recurrent_kernels.ALL,
     *int16_kernels.ALL,
+    *nibble_kernels.ALL,
+    *more_kernels.ALL,
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}

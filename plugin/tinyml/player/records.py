@@ -279,3 +279,45 @@ REQUANTIZE = Layout(
         *("H .from", "H .to"),
     )
 )
+COMPARE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+        *("H .type", "H .function"),
+    )
+)
+COMPARE_BYTES = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+        *("i .a_multiplier", "i .b_multiplier", "h .a_zero", "h .b_zero", "h .a_shift", "h .b_shift"),
+        "I .function",
+    )
+)
+WHERE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "steps"), *_loops("i", "a_steps")),
+        *(*_loops("i", "b_steps"), "I .bytes"),
+    )
+)
+GATHER_ELEMENTS = Layout(
+    (*_loops("I", "extents"), *_loops("i", "steps"), "I .size", "I .step", "I .bytes", "I .type")
+)
+TOP_K = Layout(("I .rows", "I .step", "I .depth", "I .count", "H .type", "H .largest"))
+RESIZE_BILINEAR = Layout(
+    (
+        *("I .batches", "I .in_h", "I .in_w", "I .channels", "I .out_h", "I .out_w"),
+        *("I* .rows", "I* .rows_by", "I* .columns", "I* .columns_by", "I .type"),
+    )
+)
+_LIMITS = ("I* .bias", "f .out_min", "f .out_max")
+_DENSE = ("i .rows", "i .inputs", "i .outputs", "I* .weights")
+DENSE_SPARSE = Layout((*_DENSE, "I* .places", "I* .counts", "I* .scales", *_LIMITS))
+DENSE_RUNS = Layout((*_DENSE, "I* .runs", "I* .counts", "I* .scales", *_LIMITS))
+
+
+def _steps(prefix: str) -> tuple[str, ...]:
+    counts = tuple(f"i {prefix}{name}" for name in ("inputs", "block"))
+    return (*counts, *(f"I* {prefix}{name}" for name in ("weights", "scales", "zeros")))
+
+
+DENSE_BLOCKS = Layout(("i .rows", "i .outputs", *_steps(".steps."), *_LIMITS))
+PACKED_ROWS = Layout(("I .rows", "I .count", "I .type", *_steps(".steps.")))

@@ -135,6 +135,23 @@ def _trees(members: Members) -> int:
     return rows * (features + outputs + 2 * stream + trees * (4 * longest + 16))
 
 
+def _blocks(members: Members) -> int:
+    rows, outputs, inputs = (int(members[name]) for name in (".rows", ".outputs", ".steps.inputs"))
+    return (rows * outputs + rows) * (inputs + 1) * 2
+
+
+def _resize(members: Members) -> int:
+    return 16 * _number(members, ".batches", ".channels", ".out_h", ".out_w")
+
+
+def _top_k(members: Members) -> int:
+    return _number(members, ".rows", ".step", ".depth") * (int(members[".count"]) + 1) * 4
+
+
+def _packed_rows(members: Members) -> int:
+    return int(members[".count"]) * (2 * int(members[".steps.inputs"]) + 16)
+
+
 def _pool(members: Members) -> int:
     return _outputs(members) * (_taps(members) + 1)
 
@@ -188,6 +205,16 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.LEAKY_S16: lambda members: 4 * int(members[".count"]),
     records.SIGMOID_S16: lambda members: 8 * int(members[".count"]),
     records.REQUANTIZE: lambda members: 8 * int(members[".count"]),
+    records.COMPARE: lambda members: 16 * _count(members),
+    records.COMPARE_BYTES: lambda members: 16 * _count(members),
+    records.WHERE: lambda members: 16 * _count(members),
+    records.GATHER_ELEMENTS: lambda members: 16 * _count(members),
+    records.TOP_K: _top_k,
+    records.RESIZE_BILINEAR: _resize,
+    records.DENSE_SPARSE: _dense,
+    records.DENSE_RUNS: _dense,
+    records.DENSE_BLOCKS: _blocks,
+    records.PACKED_ROWS: _packed_rows,
     records.RECURRENT: _recurrent(1),
     records.LSTM_S8: _lstm,
     records.LSTM_F32: _lstm,

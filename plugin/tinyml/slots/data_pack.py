@@ -41,7 +41,7 @@ def pack_data(
         raise ConfigError("a model as data has no counters (watch)", "pack it without watch")
     variants = []
     for family in families:
-        chosen = replace(options, target=family.target, kernels="portable", byte_weights=True)
+        chosen = replace(options, target=family.target, kernels="portable")
         compiled = compile_model(path, chosen)
         variants.append(Variant(family, compiled, data_image(compiled, version, key)))
     return Pack({one.family.name: one.image.content for one in variants}), tuple(variants)

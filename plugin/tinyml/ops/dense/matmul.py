@@ -101,7 +101,7 @@ class MatMulQuantized(Kernel[MatMul]):
         integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1], op.round_once)
 
     def play(self, layer: Layer[MatMul], sheet: Sheet) -> None:
-        if layer.output.dtype is not DType.INT8:
+        if layer.output.dtype not in (DType.INT8, DType.INT16):
             raise NotPlayableError(f"the player has no product of matrices of {layer.output.dtype.value}")
         integers.play(layer, sheet, played_loops(layer), layer.op.round_once)
 

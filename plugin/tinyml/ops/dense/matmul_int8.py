@@ -95,4 +95,5 @@ def play(layer: Layer, sheet: Sheet, loops: Mapping[str, object], once: bool) ->
         ".out_zero": quant_of(layer.output).zero_point,
         ".to_even": int(once),
     }
-    sheet.note("tinyml_play_matmul_s8", members, sheet.x(0), sheet.x(1), sheet.y())
+    kind = "s16" if layer.output.dtype is DType.INT16 else "s8"
+    sheet.note(f"tinyml_play_matmul_{kind}", members, sheet.x(0), sheet.x(1), sheet.y())

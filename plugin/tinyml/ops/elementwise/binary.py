@@ -179,6 +179,9 @@ class CompareQuantized(ElementwiseKernel[Binary]):
     def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         comparisons.emit(layer.op.function, layer, sheet)
 
+    def play(self, layer: Layer[Binary], sheet: Sheet) -> None:
+        comparisons.play(layer.op.function, layer, sheet)
+
 
 def same_types(layer: Layer[Binary]) -> bool:
     """Both operands have the same type, and the operation is defined for it."""
@@ -211,6 +214,8 @@ class BinaryLoops(ElementwiseKernel[Binary]):
     def play(self, layer: Layer[Binary], sheet: Sheet) -> None:
         if layer.output.dtype is DType.FLOAT32 and layer.op.function in binary_played.FLOAT:
             binary_played.play_float(layer.op.function, layer.op.clamp, layer, sheet)
+        elif layer.output.dtype is DType.BOOL and layer.op.function in binary_played.COMPARISONS:
+            binary_played.play_compare(layer.op.function, layer, sheet)
         else:
             binary_played.play_whole(layer.op.function, layer.op.clamp, layer, sheet)
 

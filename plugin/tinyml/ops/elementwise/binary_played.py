@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tinyml.base import c
 from tinyml.ir import DType, Layer
 from tinyml.ops.elementwise import binary_int8 as integers
@@ -79,6 +81,53 @@ def play_whole(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
         ".function": WHOLE.index(function),
     }
     sheet.note("tinyml_play_binary_whole", members, sheet.x(0), sheet.x(1), sheet.y())
+
+
+COMPARISONS = (
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+    *("and", "or", "xor"),
+)
+"""Functions whose results are truth values: enum tinyml_play_comparison."""
+
+
+def play_compare(function: str, layer: Layer, sheet: Sheet) -> None:
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    known = a.dtype is DType.FLOAT32 or a.dtype is DType.BOOL or a.dtype.is_integer
+    if not known or a.dtype is DType.UINT64 or a.dtype is not b.dtype:
+        raise NotPlayableError(f"the player has no {function} of {a.dtype.value}")
+    if y.elements:
+        members: Members = {
+            **_loops_of_two(layer),
+            ".type": a.dtype.code,
+            ".function": COMPARISONS.index(function),
+        }
+        sheet.note("tinyml_play_compare", members, sheet.x(0), sheet.x(1), sheet.y())
+
+
+def play_compare_bytes(function: str, scales: Sequence[Rescale], layer: Layer, sheet: Sheet) -> None:
+    """On one scale, in fixed point."""
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    if a.dtype is not DType.INT8:
+        raise NotPlayableError(f"the player has no {function} of {a.dtype.value}")
+    if y.elements:
+        members: Members = {**_loops_of_two(layer), ".function": COMPARISONS.index(function)}
+        for name, tensor, (multiplier, shift) in zip("ab", (a, b), scales, strict=True):
+            members[f".{name}_multiplier"] = multiplier
+            members[f".{name}_shift"] = shift
+            members[f".{name}_zero"] = quant_of(tensor).zero_point
+        sheet.note("tinyml_play_compare_s8", members, sheet.x(0), sheet.x(1), sheet.y())
+
+
+def _loops_of_two(layer: Layer) -> Members:
+    """Loops over the output, and the steps of both operands in them."""
+    y = layer.output
+    a, b = (c.broadcast_strides(layer.input(i).shape, y.shape) for i in (0, 1))
+    extents, (a_steps, b_steps, _) = merged(y.shape, a, b, c.contiguous(y.shape))
+    return {
+        **array("extents", extents, 1),
+        **array("a_steps", a_steps, 0),
+        **array("b_steps", b_steps, 0),
+    }
 
 
 def linear_members(form: Linear, count: int, limits: tuple[int, int]) -> Members:

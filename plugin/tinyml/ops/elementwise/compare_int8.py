@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor
+from tinyml.ops.elementwise.binary_played import play_compare_bytes
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
@@ -59,3 +60,8 @@ def emit(function: str, layer: Layer, sheet: Sheet) -> None:
             sheet.line(f"const int32_t {name} = tinyml_rescale({raised}, {multiplier}, {shift});")
         sheet.line()
         sheet.line(f"{sheet.y()}[{places['y']}] = a {FUNCTIONS[function][1]} b;")
+
+
+def play(function: str, layer: Layer, sheet: Sheet) -> None:
+    """The same as a call of the player."""
+    play_compare_bytes(function, [_scale(layer, index) for index in (0, 1)], layer, sheet)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.element_loops import ElementwiseKernel, broadcast, broadcasting, emit_loops
 from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.play_loops import array, merged
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -61,6 +63,21 @@ class WhereLoops(ElementwiseKernel[Where]):
 
     def emit(self, layer: Layer[Where], sheet: Sheet) -> None:
         emit_loops(layer, sheet, lambda operands: "{} ? {} : {}".format(*operands))
+
+    def play(self, layer: Layer[Where], sheet: Sheet) -> None:
+        y = layer.output
+        if y.elements == 0:
+            return
+        strides = [c.broadcast_strides(layer.input(i).shape, y.shape) for i in range(3)]
+        extents, (truth, a, b, _) = merged(y.shape, *strides, c.contiguous(y.shape))
+        members = {
+            **array("extents", extents, 1),
+            **array("steps", truth, 0),
+            **array("a_steps", a, 0),
+            **array("b_steps", b, 0),
+            ".bytes": y.dtype.bytes,
+        }
+        sheet.note("tinyml_play_where", members, *(sheet.x(i) for i in range(3)), sheet.y())
 
 
 register_kernels(Where, WhereLoops())

@@ -14,6 +14,7 @@ from tinyml.ops.framework.play_sheet import NotPlayableError
 
 LOOPS = 4  # TINYML_PLAY_LOOPS
 SMALLEST_RUN_BYTES = 16  # below, calling memmove costs more than a loop
+SMALLEST_ROW_BYTES = 6  # the same for rows at one distance, which the player copies without a call
 MOST_CALLS = 64  # for a nest of more loops
 
 
@@ -43,8 +44,19 @@ def array(name: str, values: Sequence[object], missing: object) -> dict[str, obj
     return {f".{name}.{i}": value for i, value in enumerate(padded)}
 
 
-def play_copies(sheet: Sheet, shape: Sequence[int], x: c.Walk, y: c.Walk, source: str, target: str) -> None:
-    """Note the calls that copy elements along two walks over ``shape``."""
+def play_copies(
+    sheet: Sheet,
+    shape: Sequence[int],
+    x: c.Walk,
+    y: c.Walk,
+    source: str,
+    target: str,
+    any_order: bool = False,
+) -> None:
+    """Note the calls that copy elements along two walks over ``shape``.
+
+    With ``any_order``, source and target do not overlap: the longest loop becomes the innermost one.
+    """
     unit = sheet.layer.output.dtype.bytes
     if math.prod(shape) == 0:
         return
@@ -52,9 +64,14 @@ def play_copies(sheet: Sheet, shape: Sequence[int], x: c.Walk, y: c.Walk, source
     while axes and (shape[axes - 1] == 1 or x.strides[axes - 1] == y.strides[axes - 1] == run):
         axes -= 1
         run *= shape[axes]
-    if run * unit < SMALLEST_RUN_BYTES and run != math.prod(shape):
-        axes, run = len(shape), 1
     extents, (x_steps, y_steps) = merged(shape[:axes], x.strides[:axes], y.strides[:axes])
+    least = SMALLEST_ROW_BYTES if len(extents) <= 1 else SMALLEST_RUN_BYTES
+    if run * unit < least and run != math.prod(shape):
+        run = 1
+        extents, (x_steps, y_steps) = merged(shape, x.strides, y.strides)
+    if any_order and extents and run == 1:
+        order = sorted(range(len(extents)), key=lambda axis: extents[axis] == max(extents))
+        extents, x_steps, y_steps = ([values[i] for i in order] for values in (extents, x_steps, y_steps))
     outer = len(extents) - LOOPS
     if outer <= 0:
         _copies(sheet, extents, (x_steps, y_steps), (x.offset, y.offset), run, (source, target))

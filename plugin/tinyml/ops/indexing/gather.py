@@ -15,7 +15,7 @@ from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.framework.play_loops import LOOPS
+from tinyml.ops.framework.play_loops import LOOPS, array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -182,6 +182,27 @@ class GatherElementsLoops(Kernel[GatherElements]):
             sheet.line(f"const int32_t k = {place};")
             sheet.line()
             sheet.line(f"{sheet.y()}[{at['i']}] = {sheet.x(0)}[{at['x'] + c.Expr('k') * step}];")
+
+    def play(self, layer: Layer[GatherElements], sheet: Sheet) -> None:
+        op, x, indices = layer.op, layer.input(0), layer.input(1)
+        if indices.dtype not in (DType.INT32, DType.INT64):
+            raise NotPlayableError(f"the player has no gather with indices of {indices.dtype.value}")
+        if layer.output.elements == 0:
+            return
+        strides = list(c.contiguous(x.shape))
+        step = strides[op.axis]
+        strides[op.axis] = 0
+        extents, (steps, _) = merged(indices.shape, strides, c.contiguous(indices.shape))
+        unit = x.dtype.bytes
+        members = {
+            **array("extents", extents, 1),
+            **array("steps", [value * unit for value in steps], 0),
+            ".size": x.shape[op.axis],
+            ".step": step * unit,
+            ".bytes": unit,
+            ".type": indices.dtype.code,
+        }
+        sheet.note("tinyml_play_gather_elements", members, sheet.x(0), sheet.x(1), sheet.y())
 
 
 class GatherNDLoops(Kernel[GatherND]):

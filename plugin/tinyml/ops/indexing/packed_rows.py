@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from tinyml.base import c
 from tinyml.ir import Constraint, DType, Layer, Tensor
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.weighted.block_form import block_form
-from tinyml.ops.weighted.block_weights import play_unpacked, steps_members
+from tinyml.ops.weighted.block_weights import steps_members
 
 
 def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> c.Expr:
@@ -57,7 +58,17 @@ class GatherPacked(Kernel[Any]):
             sheet.line(f"{self.name}(&{name}, {place}, {target});")
 
     def play(self, layer: Layer[Any], sheet: Sheet) -> None:
-        play_unpacked(layer, sheet, GatherPacked)
+        x, indices = layer.input(0), layer.input(1)
+        if indices.dtype not in (DType.INT32, DType.INT64):
+            raise NotPlayableError(f"the player has no gather with indices of {indices.dtype.value}")
+        steps = steps_members(sheet, x.value, self.bits)
+        members = {
+            ".rows": x.shape[0],
+            ".count": indices.elements,
+            ".type": indices.dtype.code,
+            **{f".steps.{name}": value for name, value in steps.items()},
+        }
+        sheet.note(self.name, members, sheet.x(1), sheet.y())
 
 
 class GatherPackedBytes(GatherPacked):

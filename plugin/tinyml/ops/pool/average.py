@@ -145,9 +145,11 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
 
     def play(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        if y.dtype is not DType.INT8 or not two_spatial_axes(layer):
+        line = op.line(layer.input(0), y)
+        words = y.dtype is DType.INT16 and line is None
+        if not (words or y.dtype is DType.INT8) or not two_spatial_axes(layer):
             self.emit(layer, sheet)
-        elif op.line(layer.input(0), y) is not None:
+        elif line is not None:
             sheet.note("tinyml_play_mean_s8", _pool_members(layer), sheet.x(), sheet.y())
         else:
             low, high = clamp_range(op.clamp, y)
@@ -158,7 +160,8 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
                 ".out_max": high,
                 ".halves": ("away", "up", "even").index(op.halves),
             }
-            sheet.note("tinyml_play_mean_any_s8", members, sheet.x(), sheet.y())
+            kind = "s16" if words else "s8"
+            sheet.note(f"tinyml_play_mean_any_{kind}", members, sheet.x(), sheet.y())
 
     def play_sums(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
         x = layer.input(0)

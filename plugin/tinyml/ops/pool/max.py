@@ -153,7 +153,7 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
             }
             sheet.note("tinyml_play_max_pool_f32", members, sheet.x(), sheet.y())
             return
-        if x.dtype is not DType.INT8:
+        if x.dtype not in (DType.INT8, DType.INT16):
             self.emit(layer, sheet)
             return
         low, high = stored_limits(op.clamp, y)
@@ -163,7 +163,9 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
             ".out_min": int(max(low, lowest)),
             ".out_max": int(min(high, highest)),
         }
-        sheet.note("tinyml_play_max_pool_s8", members, sheet.x(), sheet.y())
+        sheet.note(
+            f"tinyml_play_max_pool_{'s8' if x.dtype is DType.INT8 else 's16'}", members, sheet.x(), sheet.y()
+        )
 
     def _place(self, op: MaxPool, shape: Sequence[int]) -> c.Expr:
         names = ["n", *(f"i{a}" for a in range(len(op.kernel))), "c"]

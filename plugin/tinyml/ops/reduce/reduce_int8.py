@@ -81,7 +81,7 @@ def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once:
 
 def play(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once: bool) -> None:
     x, y = layer.input(0), layer.output
-    if x.dtype is not DType.INT8:
+    if x.dtype not in (DType.INT8, DType.INT16):
         raise NotPlayableError(f"the player has no {function} of {x.dtype.value} along axes")
     number = count(x.shape, axes)
     multiplier, shift = rescale(function, number, layer, once)
@@ -96,4 +96,5 @@ def play(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once:
         ".out_max": high,
         ".rounding": ("twice", "to_even", "away").index(_rounding(function, once)),
     }
-    sheet.note("tinyml_play_reduce_s8", members, sheet.x(), sheet.y())
+    kind = "s16" if x.dtype is DType.INT16 else "s8"
+    sheet.note(f"tinyml_play_reduce_{kind}", members, sheet.x(), sheet.y())

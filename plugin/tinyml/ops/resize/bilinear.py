@@ -16,6 +16,7 @@ import numpy as np
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.resize.tflite import CORNERS, Grid, grid_of
 from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present
@@ -155,6 +156,25 @@ class ResizeBilinearLoops(Kernel[ResizeBilinear]):
                 half = ONE * ONE // 2
                 value = f"({dtype.c})((sum > 0 ? sum + {half} : sum - {half}) / {ONE * ONE})"
             sheet.line(f"{out} = {value};")
+
+    def play(self, layer: Layer[ResizeBilinear], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        if op.unsigned:
+            raise NotPlayableError("the player has no bilinear resizing of uint8")
+        members: dict[str, object] = {
+            ".batches": x.shape[0],
+            ".in_h": x.shape[1],
+            ".in_w": x.shape[2],
+            ".channels": x.shape[3],
+            ".out_h": op.height,
+            ".out_w": op.width,
+            ".type": x.dtype.code,
+        }
+        for name, axis in zip(("rows", "columns"), op.axes(x), strict=True):
+            places = np.stack([axis.first, axis.second], axis=1).astype(np.int16)
+            members[f".{name}"] = sheet.table(name, places)
+            members[f".{name}_by"] = sheet.table(f"{name}_by", axis.fraction)
+        sheet.note("tinyml_play_resize_bilinear", members, sheet.x(), sheet.y())
 
 
 def _emit_unsigned(sheet: Sheet, dtype: DType, out: str) -> None:

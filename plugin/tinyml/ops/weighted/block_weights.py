@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
-from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, kernels_of
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted.block_form import BlockForm, block_form
 from tinyml.ops.weighted.into_float import one_tap
@@ -53,12 +53,6 @@ def steps_members(sheet: Sheet, values: Array, bits: int) -> dict[str, object]:
     }
 
 
-def play_unpacked(layer: Layer[Any], sheet: Sheet, packed: type[Kernel[Any]]) -> None:
-    """The player has no packed weights: the next kernel in order that takes the layer plays it."""
-    others = (kernel for kernel in kernels_of(type(layer.op)) if not isinstance(kernel, packed))
-    next(k for k in others if k.runs_on(sheet.target) and k.refusal(layer) is None).play(layer, sheet)
-
-
 class DenseNibbles(Kernel[Weighted]):
     """Matrix-vector products with weights of four bits; with assembly or Helium where there is an FPU."""
 
@@ -83,9 +77,6 @@ class DenseNibbles(Kernel[Weighted]):
         }
         name = sheet.record(f"struct {self.name}", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
-
-    def play(self, layer: Layer[Weighted], sheet: Sheet) -> None:
-        play_unpacked(layer, sheet, DenseNibbles)
 
 
 class DenseByteBlocks(DenseNibbles):

@@ -8,6 +8,8 @@
 #error "define BINARY_TYPE first"
 #endif
 
+#include <stddef.h>
+
 #include <tinyml/fixed_point.h>
 
 #include "nest.h"
@@ -16,14 +18,33 @@
 
 typedef int32_t binary_fixed_one(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b);
 
-/* All elements; `one` is known where this is inlined. */
-static BINARY_INLINE void binary_fixed_all(const struct tinyml_play *play, binary_fixed_one *one)
+/* A row of elements; `one` is known where this is inlined, and so may be the steps. */
+static BINARY_INLINE void binary_fixed_row(const struct tinyml_play_binary_s8 *r,
+					   binary_fixed_one *one, const BINARY_TYPE *a,
+					   const BINARY_TYPE *b, int32_t a_step, int32_t b_step,
+					   BINARY_TYPE *y)
+{
+	const BINARY_TYPE *const end = y + r->extents[3];
+
+	while (y != end) {
+		*y++ = (BINARY_TYPE)tinyml_clamp(one(r, *a, *b), r->out_min, r->out_max);
+		a += a_step;
+		b += b_step;
+	}
+}
+
+typedef void binary_fixed_usual_row(const struct tinyml_play_binary_s8 *r, const BINARY_TYPE *a,
+				    const BINARY_TYPE *b, BINARY_TYPE *y);
+
+/* All elements; `usual`, unless it is NULL, is for rows in which both operands move on. */
+static BINARY_INLINE void binary_fixed_all(const struct tinyml_play *play, binary_fixed_one *one,
+					   binary_fixed_usual_row *usual)
 {
 	/* A copy, which a byte that is written cannot change: it stays in registers. */
 	const struct tinyml_play_binary_s8 record =
 		*(const struct tinyml_play_binary_s8 *)play->record;
 	const struct tinyml_play_binary_s8 *const r = &record;
-	const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];
+	const bool together = r->a_steps[3] == 1 && r->b_steps[3] == 1;
 	const BINARY_TYPE *a0 = play->operand[0], *b0 = play->operand[1];
 	BINARY_TYPE *y = play->operand[2];
 
@@ -32,21 +53,43 @@ static BINARY_INLINE void binary_fixed_all(const struct tinyml_play *play, binar
 
 		for (uint32_t j = r->extents[1]; j > 0u;
 		     j--, a1 += r->a_steps[1], b1 += r->b_steps[1]) {
-			const BINARY_TYPE *a2 = a1, *b2 = b1;
+			const BINARY_TYPE *a = a1, *b = b1;
 
 			for (uint32_t k = r->extents[2]; k > 0u;
-			     k--, a2 += r->a_steps[2], b2 += r->b_steps[2]) {
-				const BINARY_TYPE *a = a2, *b = b2;
-
-				for (uint32_t l = r->extents[3]; l > 0u; l--) {
-					*y++ = (BINARY_TYPE)tinyml_clamp(one(r, *a, *b), r->out_min,
-									 r->out_max);
-					a += a_step;
-					b += b_step;
+			     k--, a += r->a_steps[2], b += r->b_steps[2], y += r->extents[3]) {
+				if (usual != NULL && together) {
+					usual(play->record, a, b, y);
+				} else {
+					binary_fixed_row(r, one, a, b, r->a_steps[3], r->b_steps[3],
+							 y);
 				}
 			}
 		}
 	}
+}
+
+/* tinyml_rescale() with a negative shift. */
+static BINARY_INLINE int32_t binary_fixed_down(int32_t x, int32_t multiplier, int32_t shift)
+{
+	x = tinyml_doubling_high_multiply(x, multiplier);
+	return (((x + (x >> 31)) >> ~shift) + 1) >> 1;
+}
+
+/* tinyml_rescale_to_even() with a negative shift: of 32 + `more` bits that are shifted out, the
+ * lower word is compared as a whole. */
+static BINARY_INLINE int32_t binary_fixed_down_to_even(int32_t x, int32_t multiplier, int32_t shift)
+{
+	const int32_t more = ~shift, slack = x < 0 ? -x : x;
+	const uint32_t one = UINT32_C(1) << more;
+	const int64_t raised = tinyml_wide_product(x, multiplier) + (INT64_C(1) << (31 + more));
+	const uint32_t low = (uint32_t)raised;
+	const int32_t high = (int32_t)(raised >> 32), rounded = high >> more;
+	const uint32_t rest = (uint32_t)high & (one - 1u);
+
+	if (rest == 0u && low <= (uint32_t)slack) {
+		return rounded - (rounded & 1);
+	}
+	return rounded + (rest == one - 1u && 0u - low - 1u < (uint32_t)slack ? rounded & 1 : 0);
 }
 
 static BINARY_INLINE __attribute__((unused)) int32_t
@@ -72,6 +115,23 @@ static BINARY_INLINE int32_t binary_fixed_mul_once(const struct tinyml_play_bina
 	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
 
 	return tinyml_play_plus(tinyml_rescale_to_even(product, r->y_factor, r->y_shift),
+				r->out_zero);
+}
+
+static BINARY_INLINE int32_t binary_fixed_common_mul(const struct tinyml_play_binary_s8 *r,
+						     int32_t a, int32_t b)
+{
+	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
+
+	return tinyml_play_plus(binary_fixed_down(product, r->y_factor, r->y_shift), r->out_zero);
+}
+
+static BINARY_INLINE int32_t binary_fixed_common_mul_once(const struct tinyml_play_binary_s8 *r,
+							  int32_t a, int32_t b)
+{
+	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
+
+	return tinyml_play_plus(binary_fixed_down_to_even(product, r->y_factor, r->y_shift),
 				r->out_zero);
 }
 
@@ -146,7 +206,26 @@ static BINARY_INLINE int32_t binary_fixed_min(const struct tinyml_play_binary_s8
 #define BINARY(name, one)                                                                          \
 	void tinyml_play_##name(const struct tinyml_play *play)                                    \
 	{                                                                                          \
-		binary_fixed_all(play, binary_fixed_##one);                                        \
+		binary_fixed_all(play, binary_fixed_##one, NULL);                                  \
+	}
+
+/* The same with `common` for rows in which both operands move on: a function of its own, whose
+ * numbers stay in registers. `shift` limits it to negative ones of the record. */
+#define BINARY_COMMON(name, one, common, shift)                                                    \
+	__attribute__((noinline)) static void binary_fixed_##name(                                 \
+		const struct tinyml_play_binary_s8 *record, const BINARY_TYPE *a,                  \
+		const BINARY_TYPE *b, BINARY_TYPE *y)                                              \
+	{                                                                                          \
+		const struct tinyml_play_binary_s8 r = *record;                                    \
+                                                                                                   \
+		binary_fixed_row(&r, binary_fixed_##common, a, b, 1, 1, y);                        \
+	}                                                                                          \
+	void tinyml_play_##name(const struct tinyml_play *play)                                    \
+	{                                                                                          \
+		const struct tinyml_play_binary_s8 *r = play->record;                              \
+                                                                                                   \
+		(void)r;                                                                           \
+		binary_fixed_all(play, binary_fixed_##one, (shift) ? binary_fixed_##name : NULL);  \
 	}
 
 /* What all checks state. */

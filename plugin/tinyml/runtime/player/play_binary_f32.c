@@ -3,49 +3,76 @@
 
 /* Functions of two float tensors, one of which may repeat along axes. */
 
+#include <math.h>
+#include <tinyml/tinyml.h> /* INFINITY, which <math.h> of Zephyr's minimal libc lacks */
+
 #include "nest.h"
 
-static inline float play_binary_f32_limited(float v, float low, float high)
-{
-	const float above = v < low ? low : v;
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
-	return v > high ? high : above;
+typedef float play_binary_f32_one(float a, float b);
+
+/* Limits of results, for few layers: others do not pay for them. */
+__attribute__((noinline)) static void play_binary_f32_limit(const struct tinyml_play_binary_f32 *r,
+							    float *y, const float *end)
+{
+	const float low = r->out_min, high = r->out_max;
+
+	for (; y != end; y++) {
+		const float v = *y, above = v < low ? low : v;
+
+		*y = v > high ? high : above;
+	}
+}
+
+/* All elements; `one` is known where this is inlined. Steps are kept in registers, because what is
+ * written may be anywhere. */
+static ALWAYS_INLINE void play_binary_f32_all(const struct tinyml_play *play,
+					      play_binary_f32_one *one)
+{
+	const struct tinyml_play_binary_f32 *const r = play->record;
+	const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];
+	const float *a0 = play->operand[0], *b0 = play->operand[1];
+	float *y = play->operand[2];
+
+	for (uint32_t i = r->extents[0]; i > 0u; i--, a0 += r->a_steps[0], b0 += r->b_steps[0]) {
+		const float *a1 = a0, *b1 = b0;
+
+		for (uint32_t j = r->extents[1]; j > 0u;
+		     j--, a1 += r->a_steps[1], b1 += r->b_steps[1]) {
+			const float *a2 = a1, *b2 = b1;
+
+			for (uint32_t k = r->extents[2]; k > 0u;
+			     k--, a2 += r->a_steps[2], b2 += r->b_steps[2]) {
+				const float *a = a2, *b = b2, *const end = y + r->extents[3];
+
+				if (a_step == 1 && b_step == 1) {
+					while (y != end) {
+						*y++ = one(*a++, *b++);
+					}
+				}
+				while (y != end) {
+					*y++ = one(*a, *b);
+					a += a_step;
+					b += b_step;
+				}
+			}
+		}
+	}
+	if (r->out_min > -INFINITY || r->out_max < INFINITY) {
+		play_binary_f32_limit(r, play->operand[2], y);
+	}
 }
 
 /* One function each, so that firmware links what its models use. */
 #define BINARY(name, value)                                                                        \
+	static ALWAYS_INLINE float play_binary_f32_##name(float a, float b)                        \
+	{                                                                                          \
+		return value;                                                                      \
+	}                                                                                          \
 	void tinyml_play_##name##_f32(const struct tinyml_play *play)                              \
 	{                                                                                          \
-		const struct tinyml_play_binary_f32 *r = play->record;                             \
-		const float *a0 = play->operand[0], *b0 = play->operand[1];                        \
-		float *y = play->operand[2];                                                       \
-                                                                                                   \
-		for (uint32_t i = r->extents[0]; i > 0u; i--) {                                    \
-			const float *a1 = a0, *b1 = b0;                                            \
-                                                                                                   \
-			for (uint32_t j = r->extents[1]; j > 0u; j--) {                            \
-				const float *a2 = a1, *b2 = b1;                                    \
-                                                                                                   \
-				for (uint32_t k = r->extents[2]; k > 0u; k--) {                    \
-					const float *a3 = a2, *b3 = b2;                            \
-                                                                                                   \
-					for (uint32_t l = r->extents[3]; l > 0u; l--) {            \
-						const float a = *a3, b = *b3, v = value;           \
-                                                                                                   \
-						*y++ = play_binary_f32_limited(v, r->out_min,      \
-									       r->out_max);        \
-						a3 += r->a_steps[3];                               \
-						b3 += r->b_steps[3];                               \
-					}                                                          \
-					a2 += r->a_steps[2];                                       \
-					b2 += r->b_steps[2];                                       \
-				}                                                                  \
-				a1 += r->a_steps[1];                                               \
-				b1 += r->b_steps[1];                                               \
-			}                                                                          \
-			a0 += r->a_steps[0];                                                       \
-			b0 += r->b_steps[0];                                                       \
-		}                                                                                  \
+		play_binary_f32_all(play, play_binary_f32_##name);                                 \
 	}
 
 BINARY(add, (a + b))

@@ -7,8 +7,8 @@
 
 #include "binary_fixed.h"
 
-BINARY(mul_s16, mul)
-BINARY(mul_once_s16, mul_once)
+BINARY_COMMON(mul_s16, mul, common_mul, r->y_shift < 0)
+BINARY_COMMON(mul_once_s16, mul_once, common_mul_once, r->y_shift < 0)
 BINARY(prelu_s16, prelu)
 BINARY(prelu_once_s16, prelu_once)
 BINARY(rescaled_sum_s16, sum)

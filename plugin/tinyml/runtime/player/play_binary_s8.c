@@ -7,9 +7,9 @@
 
 #include "binary_fixed.h"
 
-BINARY(linear_s8, linear)
-BINARY(mul_s8, mul)
-BINARY(mul_once_s8, mul_once)
+BINARY_COMMON(linear_s8, linear, linear, true)
+BINARY_COMMON(mul_s8, mul, common_mul, r->y_shift < 0)
+BINARY_COMMON(mul_once_s8, mul_once, common_mul_once, r->y_shift < 0)
 BINARY(prelu_s8, prelu)
 BINARY(prelu_once_s8, prelu_once)
 BINARY(rescaled_sum_s8, sum)

@@ -7,9 +7,9 @@
 
 #include "binary_fixed.h"
 
-BINARY(linear_u8, linear)
-BINARY(mul_u8, mul)
-BINARY(mul_once_u8, mul_once)
+BINARY_COMMON(linear_u8, linear, linear, true)
+BINARY_COMMON(mul_u8, mul, common_mul, r->y_shift < 0)
+BINARY_COMMON(mul_once_u8, mul_once, common_mul_once, r->y_shift < 0)
 BINARY(prelu_u8, prelu)
 BINARY(prelu_once_u8, prelu_once)
 BINARY(rescaled_sum_u8, sum)

@@ -28,24 +28,112 @@ static int64_t play_binary_whole_one(uint32_t function, int64_t a, int64_t b)
 	}
 }
 
+/* A row of elements of any type. */
+static void play_binary_whole_row(const struct tinyml_play_binary_whole *r, const uint8_t *a,
+				  const uint8_t *b, uint8_t *y)
+{
+	const int32_t size = (int32_t)tinyml_play_type_bytes(r->type);
+
+	for (uint32_t l = r->extents[3]; l > 0u; l--, y += size) {
+		const int64_t value = play_binary_whole_one(
+			r->function, tinyml_play_load(a, r->type), tinyml_play_load(b, r->type));
+
+		tinyml_play_store(y, r->type, value);
+		a += r->a_steps[3] * size;
+		b += r->b_steps[3] * size;
+	}
+}
+
+/* The same with one function each, for int32 and int64, which exported models have most. */
+#define ROW(name, type, value)                                                                     \
+	static void play_binary_whole_##name(const struct tinyml_play_binary_whole *r,             \
+					     const type *x, const type *z, type *y)                \
+	{                                                                                          \
+		const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];                      \
+                                                                                                   \
+		for (uint32_t l = r->extents[3]; l > 0u; l--, x += a_step, z += b_step) {          \
+			const type a = *x, b = *z;                                                 \
+                                                                                                   \
+			*y++ = (type)(value);                                                      \
+		}                                                                                  \
+	}
+
+ROW(add_s32, int32_t, (uint32_t)a + (uint32_t)b)
+ROW(mul_s32, int32_t, (uint32_t)a *(uint32_t)b)
+ROW(div_s32, int32_t, tinyml_div_s32(a, b))
+ROW(add_s64, int64_t, (uint64_t)a + (uint64_t)b)
+ROW(mul_s64, int64_t, (uint64_t)a *(uint64_t)b)
+
+/* Quotients by one number, 2^shift, towards zero. */
+static void play_binary_whole_shift(const struct tinyml_play_binary_whole *r, const int64_t *a,
+				    uint32_t shift, int64_t *y)
+{
+	const int64_t mask = (INT64_C(1) << shift) - 1;
+	const int32_t a_step = r->a_steps[3];
+
+	for (uint32_t l = r->extents[3]; l > 0u; l--, a += a_step) {
+		*y++ = (*a + ((*a >> 63) & mask)) >> shift;
+	}
+}
+
+/* Whether there was a row for the type and the function; else any other does it. */
+static bool play_binary_whole_quick(const struct tinyml_play_binary_whole *r, const void *a,
+				    const void *b, void *y)
+{
+	const uint32_t wide = r->type == TINYML_INT64 ? (uint32_t)TINYML_PLAY_WHOLES : 0u;
+
+	if (r->type != TINYML_INT32 && r->type != TINYML_INT64) {
+		return false;
+	}
+	switch (r->function + wide) {
+	case TINYML_PLAY_ADD:
+		play_binary_whole_add_s32(r, a, b, y);
+		return true;
+	case TINYML_PLAY_MUL:
+		play_binary_whole_mul_s32(r, a, b, y);
+		return true;
+	case TINYML_PLAY_DIV:
+		play_binary_whole_div_s32(r, a, b, y);
+		return true;
+	case TINYML_PLAY_WHOLES + TINYML_PLAY_ADD:
+		play_binary_whole_add_s64(r, a, b, y);
+		return true;
+	case TINYML_PLAY_WHOLES + TINYML_PLAY_MUL:
+		play_binary_whole_mul_s64(r, a, b, y);
+		return true;
+	case TINYML_PLAY_WHOLES + TINYML_PLAY_DIV:
+		for (uint32_t shift = 0; r->b_steps[3] == 0 && shift < 62u; shift++) {
+			if (*(const int64_t *)b == INT64_C(1) << shift) {
+				play_binary_whole_shift(r, a, shift, y);
+				return true;
+			}
+		}
+		return false;
+	default:
+		return false;
+	}
+}
+
 void tinyml_play_binary_whole(const struct tinyml_play *play)
 {
 	const struct tinyml_play_binary_whole *r = play->record;
 	const int32_t size = (int32_t)tinyml_play_type_bytes(r->type);
 	const uint8_t *const a = play->operand[0], *const b = play->operand[1];
+	const uint32_t rows[TINYML_PLAY_LOOPS] = {r->extents[0], r->extents[1], r->extents[2], 1};
 	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, b_turn[TINYML_PLAY_LOOPS] = {0}, at = 0, b_at = 0;
 	uint8_t *y = play->operand[2];
 
 	do {
-		const int64_t value = play_binary_whole_one(
-			r->function, tinyml_play_load(a + (int32_t)at * size, r->type),
-			tinyml_play_load(b + (int32_t)b_at * size, r->type));
+		const uint8_t *const x = a + (int32_t)at * size, *const z =
+									 b + (int32_t)b_at * size;
 
-		tinyml_play_store(y, r->type, value);
-		y += size;
-		at = tinyml_play_next(turn, r->extents, r->a_steps, at);
-		b_at = tinyml_play_next(b_turn, r->extents, r->b_steps, b_at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+		if (!play_binary_whole_quick(r, x, z, y)) {
+			play_binary_whole_row(r, x, z, y);
+		}
+		y += r->extents[3] * (uint32_t)size;
+		at = tinyml_play_next(turn, rows, r->a_steps, at);
+		b_at = tinyml_play_next(b_turn, rows, r->b_steps, b_at);
+	} while ((turn[0] | turn[1] | turn[2]) != 0u);
 }
 
 uint32_t tinyml_check_binary_whole(struct tinyml_check *check)

@@ -11,6 +11,25 @@
 typedef uint32_t __attribute__((may_alias)) play_bytes_word;
 #endif
 
+#define PLAY_BYTES_SHORT 32u
+
+/* A few bytes, for which a call costs more than copying them; `to` is not behind `from`, or does
+ * not meet it. */
+static void play_bytes_short(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	for (; bytes >= 4u; bytes -= 4u, from += 4, to += 4) {
+		uint32_t word;
+
+		memcpy(&word, from, sizeof(word));
+		memcpy(to, &word, sizeof(word));
+		__asm__ volatile("" ::: "memory"); /* or it becomes a call of memmove() */
+	}
+	for (; bytes > 0u; bytes--) {
+		*to++ = *from++;
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
 /* memmove() takes several times as many instructions in some C libraries. */
 static void play_bytes_move(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
@@ -31,7 +50,9 @@ static void play_bytes_move(uint8_t *to, const uint8_t *from, uint32_t bytes)
 		}
 	}
 #endif
-	if (target - start >= bytes && start - target >= bytes) {
+	if (bytes < PLAY_BYTES_SHORT && target - start >= bytes) {
+		play_bytes_short(to, from, bytes);
+	} else if (target - start >= bytes && start - target >= bytes) {
 		memcpy(to, from, bytes);
 	} else {
 		memmove(to, from, bytes);
@@ -87,8 +108,15 @@ void tinyml_play_lookup(const struct tinyml_play *play)
 	const uint8_t *const table = play->image + record->table;
 	const uint8_t *from = play->operand[0];
 	const uint8_t *const end = from + record->count;
+	const uint8_t *const fours = from + (record->count & ~3u);
 	uint8_t *to = play->operand[1];
 
+	for (; from != fours; from += 4, to += 4) {
+		to[0] = table[from[0]];
+		to[1] = table[from[1]];
+		to[2] = table[from[2]];
+		to[3] = table[from[3]];
+	}
 	while (from < end) {
 		*to++ = table[*from++];
 	}

@@ -31,9 +31,11 @@ void tinyml_play_conv_stream_s8(const struct tinyml_play *play)
 
 /* How the filters of a group are stored. */
 enum play_stream {
-	PLAY_ONES,  /* one by one */
-	PLAY_TWOS,  /* in pairs */
-	PLAY_FOURS, /* in fours, the last one or two as a pair */
+	PLAY_ONES,        /* one by one */
+	PLAY_TWOS,        /* in pairs */
+	PLAY_FOURS,       /* in fours, the last one or two as a pair */
+	PLAY_NIBBLES,     /* in fours, with four bits for each weight */
+	PLAY_NIBBLE_ONES, /* one by one, with four bits for each weight */
 };
 
 static uint32_t play_conv_stream_words(enum play_stream stream, uint32_t filters, uint32_t words)
@@ -41,7 +43,14 @@ static uint32_t play_conv_stream_words(enum play_stream stream, uint32_t filters
 	const uint32_t two = tinyml_check_plus(tinyml_check_times(2, words), 5);
 	const uint32_t four = tinyml_check_plus(tinyml_check_times(4, words), 9);
 
-	if (stream == PLAY_ONES) {
+	if (stream == PLAY_NIBBLES) {
+		return tinyml_check_times((filters + 3u) / 4u,
+					  tinyml_check_plus(tinyml_check_times(2, words), 9));
+	}
+	if (stream == PLAY_NIBBLE_ONES) {
+		words = words / 2u + words % 2u;
+	}
+	if (stream == PLAY_ONES || stream == PLAY_NIBBLE_ONES) {
 		return tinyml_check_times(filters, tinyml_check_plus(words, 3));
 	}
 	if (stream == PLAY_TWOS) {
@@ -104,4 +113,14 @@ uint32_t tinyml_check_conv_pairs_s8(struct tinyml_check *check)
 
 	tinyml_check_that(check, r->weight_zero == 0);
 	return play_conv_check(check, PLAY_FOURS, 4, 0);
+}
+
+uint32_t tinyml_check_conv_nibbles_s8(struct tinyml_check *check)
+{
+	return play_conv_check(check, PLAY_NIBBLES, 4, 0);
+}
+
+uint32_t tinyml_check_conv_nibbles_halves_s8(struct tinyml_check *check)
+{
+	return play_conv_check(check, PLAY_NIBBLE_ONES, 8, 16);
 }

@@ -23,20 +23,60 @@ static int32_t play_conv_transpose_meets(int32_t place, int32_t tap, int32_t str
 	return from / stride;
 }
 
-/* The loops of all types. SUM adds `count` products of x and w to a sum. */
-#define TAPS(w, i, j, SUM)                                                                         \
-	for (int32_t ky = 0; ky < (w)->kernel_h; ky++) {                                           \
-		const int32_t row = play_conv_transpose_meets(                                     \
-			(i) + (w)->pad_top, ky, (w)->stride_h, (w)->dilation_h, (w)->in_h);        \
-                                                                                                   \
-		for (int32_t kx = 0; row >= 0 && kx < (w)->kernel_w; kx++) {                       \
-			const int32_t column =                                                     \
-				play_conv_transpose_meets((j) + (w)->pad_left, kx, (w)->stride_w,  \
-							  (w)->dilation_w, (w)->in_w);             \
-                                                                                                   \
-			if (column >= 0) {                                                         \
-				SUM;                                                               \
-			}                                                                          \
+/* The taps that meet the input along one axis; they are as far apart as the elements that they
+ * meet. */
+struct play_conv_transpose_run {
+	int32_t taps;
+	int32_t tap, tap_step;
+	int32_t from, from_step;
+};
+
+static struct play_conv_transpose_run play_conv_transpose_find(int32_t place, int32_t stride,
+							       int32_t kernel, int32_t dilation,
+							       int32_t in)
+{
+	struct play_conv_transpose_run run = {0, 0, 0, 0, 0};
+
+	for (int32_t tap = 0; tap < kernel; tap++) {
+		const int32_t from = play_conv_transpose_meets(place, tap, stride, dilation, in);
+
+		if (from < 0) {
+			continue;
+		}
+		if (run.taps == 0) {
+			run.tap = tap;
+			run.from = from;
+		} else if (run.taps == 1) {
+			run.tap_step = tap - run.tap;
+			run.from_step = from - run.from;
+		}
+		run.taps++;
+	}
+	return run;
+}
+
+static struct play_conv_transpose_run play_conv_transpose_rows(const struct tinyml_window *w,
+							       int32_t place)
+{
+	return play_conv_transpose_find(place + w->pad_top, w->stride_h, w->kernel_h, w->dilation_h,
+					w->in_h);
+}
+
+static struct play_conv_transpose_run play_conv_transpose_columns(const struct tinyml_window *w,
+								  int32_t place)
+{
+	return play_conv_transpose_find(place + w->pad_left, w->stride_w, w->kernel_w,
+					w->dilation_w, w->in_w);
+}
+
+/* The loops of all types over the taps of `rows` and `columns`. SUM adds products of x and w to a
+ * sum. */
+#define TAPS(SUM)                                                                                  \
+	for (int32_t i = 0, ky = rows.tap, row = rows.from; i < rows.taps;                         \
+	     i++, ky += rows.tap_step, row += rows.from_step) {                                    \
+		for (int32_t j = 0, kx = columns.tap, column = columns.from; j < columns.taps;     \
+		     j++, kx += columns.tap_step, column += columns.from_step) {                   \
+			SUM;                                                                       \
 		}                                                                                  \
 	}
 
@@ -56,14 +96,17 @@ void tinyml_play_conv_transpose_f32(const struct tinyml_play *play)
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * w->in_w * w->in_c) {
 		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
+			const struct play_conv_transpose_run rows =
+				play_conv_transpose_rows(w, o / w->out_w);
+			const struct play_conv_transpose_run columns =
+				play_conv_transpose_columns(w, o % w->out_w);
+
 			for (int32_t c = 0; c < w->out_c; c++) {
 				float sum = bias != NULL ? bias[c] : 0.0f;
 
-				TAPS(
-					w, o / w->out_w, o % w->out_w,
-					for (int32_t k = 0; k < ins; k++) {
-						sum += x[INPUT(w) + k] * weights[FILTER(w) + k];
-					});
+				TAPS(for (int32_t k = 0; k < ins; k++) {
+					sum += x[INPUT(w) + k] * weights[FILTER(w) + k];
+				});
 				sum = sum < r->out_min ? r->out_min : sum;
 				*y++ = sum > r->out_max ? r->out_max : sum;
 			}
@@ -86,15 +129,18 @@ void tinyml_play_conv_transpose_s8(const struct tinyml_play *play)
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * w->in_w * w->in_c) {
 		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
+			const struct play_conv_transpose_run rows =
+				play_conv_transpose_rows(w, o / w->out_w);
+			const struct play_conv_transpose_run columns =
+				play_conv_transpose_columns(w, o % w->out_w);
+
 			for (int32_t c = 0; c < w->out_c; c++) {
 				int32_t sum = bias != NULL ? bias[c] : 0;
 
-				TAPS(
-					w, o / w->out_w, o % w->out_w,
-					for (int32_t k = 0; k < ins; k++) {
-						sum += (x[INPUT(w) + k] - in_zero) *
-						       (weights[FILTER(w) + k] - weight_zero);
-					});
+				TAPS(for (int32_t k = 0; k < ins; k++) {
+					sum += (x[INPUT(w) + k] - in_zero) *
+					       (weights[FILTER(w) + k] - weight_zero);
+				});
 				sum = r->round_once != 0u
 					      ? tinyml_rescale_once(sum, multiplier[c], shift[c])
 					      : tinyml_rescale(sum, multiplier[c], shift[c]);
@@ -119,14 +165,17 @@ void tinyml_play_conv_transpose_s16(const struct tinyml_play *play)
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * w->in_w * w->in_c) {
 		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
+			const struct play_conv_transpose_run rows =
+				play_conv_transpose_rows(w, o / w->out_w);
+			const struct play_conv_transpose_run columns =
+				play_conv_transpose_columns(w, o % w->out_w);
+
 			for (int32_t c = 0; c < w->out_c; c++) {
 				int64_t sum = bias != NULL ? bias[c] : 0;
 
-				TAPS(
-					w, o / w->out_w, o % w->out_w,
-					for (int32_t k = 0; k < ins; k++) {
-						sum += x[INPUT(w) + k] * weights[FILTER(w) + k];
-					});
+				TAPS(for (int32_t k = 0; k < ins; k++) {
+					sum += x[INPUT(w) + k] * weights[FILTER(w) + k];
+				});
 				*y++ = r->round_once != 0u
 					       ? tinyml_narrow_s64_once(sum, multiplier[c],
 									shift[c], r->out_min,

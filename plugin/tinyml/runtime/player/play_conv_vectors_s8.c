@@ -34,13 +34,14 @@ void tinyml_play_conv_mve_s8(const struct tinyml_play *play)
 					   play->operand[SCRATCH]);
 }
 
-/* `relu`: for the loop that leaves out limits. */
-static uint32_t play_conv_vectors_check(struct tinyml_check *check, bool once, bool relu)
+/* `relu`: for the loop that leaves out limits; `nibbles`: two filters in the bytes of one. */
+static uint32_t play_conv_vectors_check(struct tinyml_check *check, bool once, bool relu,
+					bool nibbles)
 {
 	const struct tinyml_play_conv_mve_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
 	const uint32_t outputs = tinyml_check_window_s8(check, w);
-	uint32_t elements, whole, filters, pairs, bytes;
+	uint32_t elements, whole, filters, pairs, pair, bytes;
 
 	tinyml_check_that(check, r->round_once == (once ? 1u : 0u) && r->from_the_end <= 1u);
 	tinyml_check_that(
@@ -58,8 +59,8 @@ static uint32_t play_conv_vectors_check(struct tinyml_check *check, bool once, b
 	filters = (uint32_t)w->out_c;
 	/* of a pair, the second one is not padded; after the last pair there is a padding */
 	pairs = (filters + 1u) / 2u;
-	bytes = tinyml_check_plus(tinyml_check_times(pairs, tinyml_check_plus(whole, elements)),
-				  whole - elements);
+	pair = nibbles ? elements : tinyml_check_plus(whole, elements);
+	bytes = tinyml_check_plus(tinyml_check_times(pairs, pair), whole - elements);
 	tinyml_check_constants(check, r->weights, bytes, 1);
 	tinyml_check_constants(check, r->channels, (filters + 3u) / 4u * 36u, 4);
 	tinyml_check_writes(check, SCRATCH, tinyml_check_times(whole, 4), 4);
@@ -68,17 +69,32 @@ static uint32_t play_conv_vectors_check(struct tinyml_check *check, bool once, b
 
 uint32_t tinyml_check_conv_mve_once_s8(struct tinyml_check *check)
 {
-	return play_conv_vectors_check(check, true, false);
+	return play_conv_vectors_check(check, true, false, false);
 }
 
 uint32_t tinyml_check_conv_mve_twice_s8(struct tinyml_check *check)
 {
-	return play_conv_vectors_check(check, false, false);
+	return play_conv_vectors_check(check, false, false, false);
 }
 
 uint32_t tinyml_check_conv_mve_relu_s8(struct tinyml_check *check)
 {
-	return play_conv_vectors_check(check, false, true);
+	return play_conv_vectors_check(check, false, true, false);
+}
+
+uint32_t tinyml_check_conv_mve_nibbles_once_s8(struct tinyml_check *check)
+{
+	return play_conv_vectors_check(check, true, false, true);
+}
+
+uint32_t tinyml_check_conv_mve_nibbles_twice_s8(struct tinyml_check *check)
+{
+	return play_conv_vectors_check(check, false, false, true);
+}
+
+uint32_t tinyml_check_conv_mve_nibbles_relu_s8(struct tinyml_check *check)
+{
+	return play_conv_vectors_check(check, false, true, true);
 }
 
 void tinyml_play_conv_rvv_s8(const struct tinyml_play *play)
@@ -96,7 +112,8 @@ void tinyml_play_conv_rvv_s8(const struct tinyml_play *play)
 					   play->operand[SCRATCH]);
 }
 
-uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check)
+/* `nibbles`: two elements in a byte, and an odd last one in a byte of its own. */
+static uint32_t play_conv_rvv_check(struct tinyml_check *check, bool nibbles)
 {
 	const struct tinyml_play_conv_rvv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
@@ -109,10 +126,22 @@ uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check)
 	}
 	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)w->in_c);
 	filters = (uint32_t)w->out_c;
-	tinyml_check_constants(check, r->weights, tinyml_check_times(elements, filters), 1);
+	tinyml_check_constants(
+		check, r->weights,
+		tinyml_check_times(nibbles ? elements / 2u + elements % 2u : elements, filters), 1);
 	tinyml_check_constants(check, r->bias, 4u * filters, 4);
 	tinyml_check_constants(check, r->multiplier, 4u * filters, 4);
 	tinyml_check_constants(check, r->shift, filters, 1);
 	tinyml_check_writes(check, SCRATCH, tinyml_check_times(elements, 4), 4);
 	return tinyml_check_times(outputs, tinyml_check_plus(elements, 1));
+}
+
+uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check)
+{
+	return play_conv_rvv_check(check, false);
+}
+
+uint32_t tinyml_check_conv_nibbles_rvv_s8(struct tinyml_check *check)
+{
+	return play_conv_rvv_check(check, true);
 }

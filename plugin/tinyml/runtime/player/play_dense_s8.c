@@ -94,3 +94,26 @@ uint32_t tinyml_check_dense_sixes_s8(struct tinyml_check *check)
 	sixes = tinyml_check_times((outputs - left) / 6u, play_dense_tile(6, words, 14));
 	return play_dense_check(check, tinyml_check_plus(sixes, play_dense_pairs(left, words)));
 }
+
+/* Weights of four bits, in so many filters together with `constants` words. */
+static uint32_t play_dense_nibbles(struct tinyml_check *check, uint32_t together,
+				   uint32_t constants)
+{
+	const struct tinyml_play_dense_stream_s8 *r = check->record;
+	const uint32_t words = tinyml_check_words((uint32_t)r->inputs);
+	const uint32_t outputs = (uint32_t)r->outputs;
+	const uint32_t tiles = outputs / together + (outputs % together != 0u ? 1u : 0u);
+
+	return play_dense_check(
+		check, tinyml_check_times(tiles, play_dense_tile(together / 2u, words, constants)));
+}
+
+uint32_t tinyml_check_dense_nibbles_s8(struct tinyml_check *check)
+{
+	return play_dense_nibbles(check, 4, 9);
+}
+
+uint32_t tinyml_check_dense_nibbles_dsp_s8(struct tinyml_check *check)
+{
+	return play_dense_nibbles(check, 8, 18);
+}

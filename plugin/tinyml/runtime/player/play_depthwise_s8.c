@@ -9,6 +9,8 @@
 #include <tinyml/depthwise_conv.h>
 #include <tinyml/play_records.h>
 
+#include "../weighted/nibbles_s8.h"
+
 #include "window.h"
 
 #define SCRATCH 2 /* operand */
@@ -55,9 +57,27 @@ static uint32_t play_depthwise_plane(const struct tinyml_window *w)
 		tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w, w->dilation_w));
 }
 
-/* Input, output, and the tables that all have, of which weights are read `spare` bytes past their
- * end; returns the work: products, and a plane for each channel. */
-static uint32_t play_depthwise_check(struct tinyml_check *check, uint32_t spare)
+/* How weights are stored. */
+typedef enum {
+	PLAY_BYTES,
+	PLAY_SPARE_BYTES, /* which are read up to three bytes past their end */
+	PLAY_HALF_BYTES,  /* four bits each, those of a channel by themselves */
+} stored_as;
+
+static uint32_t play_depthwise_weights(struct tinyml_check *check, stored_as stored, uint32_t taps,
+				       uint32_t channels)
+{
+	if (stored == PLAY_HALF_BYTES) {
+		tinyml_check_that(check, taps <= TINYML_NIBBLES);
+		return tinyml_check_times(taps / 2u + taps % 2u, channels);
+	}
+	return tinyml_check_plus(tinyml_check_times(taps, channels),
+				 stored == PLAY_SPARE_BYTES ? 3 : 0);
+}
+
+/* Input, output, and the tables that all have; returns the work: products, and a plane for each
+ * channel. */
+static uint32_t play_depthwise_check(struct tinyml_check *check, stored_as stored)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
@@ -72,7 +92,7 @@ static uint32_t play_depthwise_check(struct tinyml_check *check, uint32_t spare)
 	channels = (uint32_t)w->out_c;
 	taps = tinyml_check_taps(w);
 	tinyml_check_constants(check, r->weights,
-			       tinyml_check_plus(tinyml_check_times(taps, channels), spare), 1);
+			       play_depthwise_weights(check, stored, taps, channels), 1);
 	tinyml_check_constants(check, r->bias, 4u * channels, 4);
 	tinyml_check_constants(check, r->multiplier, 4u * channels, 4);
 	tinyml_check_constants(check, r->shift, channels, 1);
@@ -82,11 +102,12 @@ static uint32_t play_depthwise_check(struct tinyml_check *check, uint32_t spare)
 }
 
 /* A plane with `spare` bytes behind it, in whole words, and for each row of taps `taps` words. */
-static uint32_t play_depthwise_planes(struct tinyml_check *check, uint32_t spare, bool spread)
+static uint32_t play_depthwise_planes(struct tinyml_check *check, stored_as stored, uint32_t spare,
+				      bool spread)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
-	const uint32_t work = play_depthwise_check(check, spare != 0u ? 3 : 0);
+	const uint32_t work = play_depthwise_check(check, stored);
 	uint32_t bytes, row;
 
 	if (check->wrong) {
@@ -120,41 +141,41 @@ static bool play_depthwise_is_3x3(const struct tinyml_play_depthwise_conv_s8 *r)
 	return r->window.kernel_h == 3 && r->window.kernel_w == 3 && play_depthwise_plain(r);
 }
 
-uint32_t tinyml_check_depthwise_any_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_any(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_planes(check, 0, false);
+	return play_depthwise_planes(check, stored, 0, false);
 }
 
-uint32_t tinyml_check_depthwise_3x3_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_3x3(struct tinyml_check *check, stored_as stored)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 
 	tinyml_check_that(check, play_depthwise_is_3x3(r) && r->window.out_w > 1);
-	return play_depthwise_planes(check, 0, false);
+	return play_depthwise_planes(check, stored, 0, false);
 }
 
-uint32_t tinyml_check_depthwise_dsp_any_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_dsp_any(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_planes(check, 3, true);
+	return play_depthwise_planes(check, stored, 3, true);
 }
 
-uint32_t tinyml_check_depthwise_dsp_two_words_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_dsp_two_words(struct tinyml_check *check, stored_as stored)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const int32_t span = (r->window.kernel_w - 1) * r->window.dilation_w + 1;
 
 	tinyml_check_that(check, span >= 5 && span <= 7);
-	return play_depthwise_planes(check, 3, true);
+	return play_depthwise_planes(check, stored, 3, true);
 }
 
-uint32_t tinyml_check_depthwise_dsp_3x3_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_dsp_3x3(struct tinyml_check *check, stored_as stored)
 {
 	tinyml_check_that(check, play_depthwise_is_3x3(check->record));
-	return play_depthwise_planes(check, 3, false);
+	return play_depthwise_planes(check, stored, 3, false);
 }
 
 /* Nine taps: a 3x3 kernel, or a single row of up to nine, read up to six bytes past the plane. */
-static uint32_t play_depthwise_nine(struct tinyml_check *check, int32_t stride)
+static uint32_t play_depthwise_nine(struct tinyml_check *check, stored_as stored, int32_t stride)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
@@ -163,25 +184,25 @@ static uint32_t play_depthwise_nine(struct tinyml_check *check, int32_t stride)
 	tinyml_check_that(check, (play_depthwise_is_3x3(r) ||
 				  (one_row && w->kernel_w <= 9 && play_depthwise_plain(r))) &&
 					 w->stride_w == stride && w->out_w > 1);
-	return play_depthwise_planes(check, one_row ? 6 : 3, false);
+	return play_depthwise_planes(check, stored, one_row ? 6 : 3, false);
 }
 
-uint32_t tinyml_check_depthwise_dsp_3x3_by_1_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_dsp_3x3_by_1(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_nine(check, 1);
+	return play_depthwise_nine(check, stored, 1);
 }
 
-uint32_t tinyml_check_depthwise_dsp_3x3_by_2_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_dsp_3x3_by_2(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_nine(check, 2);
+	return play_depthwise_nine(check, stored, 2);
 }
 
 /* A word for each element that windows of the upper half reach, and for each tap. */
-static uint32_t play_depthwise_halves(struct tinyml_check *check, bool nine)
+static uint32_t play_depthwise_words(struct tinyml_check *check, stored_as stored, bool nine)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
-	const uint32_t work = play_depthwise_check(check, 0);
+	const uint32_t work = play_depthwise_check(check, stored);
 	uint32_t height, width, rows, taps, words;
 
 	tinyml_check_that(check, play_depthwise_plain(r) && (w->out_h > 1 || w->out_w > 1));
@@ -203,15 +224,36 @@ static uint32_t play_depthwise_halves(struct tinyml_check *check, bool nine)
 	return work;
 }
 
-uint32_t tinyml_check_depthwise_halves_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_halves(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_halves(check, false);
+	return play_depthwise_words(check, stored, false);
 }
 
-uint32_t tinyml_check_depthwise_halves_3x3_s8(struct tinyml_check *check)
+static uint32_t play_depthwise_halves_3x3(struct tinyml_check *check, stored_as stored)
 {
-	return play_depthwise_halves(check, true);
+	return play_depthwise_words(check, stored, true);
 }
+
+/* The rules of a loop over bytes, and of the same loop over weights of four bits. */
+#define RULES(name, stored)                                                                        \
+	uint32_t tinyml_check_depthwise_##name##_s8(struct tinyml_check *check)                    \
+	{                                                                                          \
+		return play_depthwise_##name(check, stored);                                       \
+	}                                                                                          \
+	uint32_t tinyml_check_nibbles_##name##_s8(struct tinyml_check *check)                      \
+	{                                                                                          \
+		return play_depthwise_##name(check, PLAY_HALF_BYTES);                              \
+	}
+
+RULES(any, PLAY_BYTES)
+RULES(3x3, PLAY_BYTES)
+RULES(halves, PLAY_BYTES)
+RULES(halves_3x3, PLAY_BYTES)
+RULES(dsp_any, PLAY_SPARE_BYTES)
+RULES(dsp_two_words, PLAY_SPARE_BYTES)
+RULES(dsp_3x3, PLAY_SPARE_BYTES)
+RULES(dsp_3x3_by_1, PLAY_SPARE_BYTES)
+RULES(dsp_3x3_by_2, PLAY_SPARE_BYTES)
 
 uint32_t tinyml_check_depthwise_whole_s8(struct tinyml_check *check)
 {
@@ -223,5 +265,5 @@ uint32_t tinyml_check_depthwise_whole_s8(struct tinyml_check *check)
 					 w->pad_top == 0 && w->pad_left == 0 &&
 					 (w->dilation_h == 1 || w->kernel_h == 1) &&
 					 (w->dilation_w == 1 || w->kernel_w == 1));
-	return play_depthwise_check(check, 0);
+	return play_depthwise_check(check, PLAY_BYTES);
 }

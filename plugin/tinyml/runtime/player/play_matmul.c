@@ -3,71 +3,125 @@
 
 /* Products of two matrices, neither of which is constant. */
 
+#include <tinyml/conv_s16.h>
 #include <tinyml/fixed_point.h>
 
 #include "nest.h"
 
-void tinyml_play_matmul_f32(const struct tinyml_play *play)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* Makes one output of a row and a column. */
+typedef void play_matmul_one(const void *record, const void *a, const void *b, void *y);
+
+/* All outputs; `one` and the bytes of an element are known where this is inlined. */
+static ALWAYS_INLINE void play_matmul_all(const struct tinyml_play *play, int32_t size,
+					  play_matmul_one *one)
 {
 	const struct tinyml_play_matmul_f32 *r = play->record;
-	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, b_turn[TINYML_PLAY_LOOPS] = {0}, at = 0, b_at = 0;
-	float *y = play->operand[2];
+	const uint8_t *a0 = play->operand[0], *b0 = play->operand[1];
+	uint8_t *y = play->operand[2];
 
-	do {
-		const float *a = (const float *)play->operand[0] + (int32_t)at;
-		const float *b = (const float *)play->operand[1] + (int32_t)b_at;
-		float acc = 0.0f;
+	for (uint32_t i = 0; i < r->extents[0]; i++) {
+		const uint8_t *a1 = a0, *b1 = b0;
 
-		for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
-			acc += *a++ * *b;
+		for (uint32_t j = 0; j < r->extents[1]; j++) {
+			const uint8_t *a2 = a1, *b2 = b1;
+
+			for (uint32_t k = 0; k < r->extents[2]; k++) {
+				const uint8_t *a = a2, *b = b2;
+
+				for (uint32_t l = 0; l < r->extents[3]; l++, y += size) {
+					one(r, a, b, y);
+					a += r->a_steps[3] * size;
+					b += r->b_steps[3] * size;
+				}
+				a2 += r->a_steps[2] * size;
+				b2 += r->b_steps[2] * size;
+			}
+			a1 += r->a_steps[1] * size;
+			b1 += r->b_steps[1] * size;
 		}
-		*y++ = acc;
-		at = tinyml_play_next(turn, r->extents, r->a_steps, at);
-		b_at = tinyml_play_next(b_turn, r->extents, r->b_steps, b_at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+		a0 += r->a_steps[0] * size;
+		b0 += r->b_steps[0] * size;
+	}
+}
+
+static ALWAYS_INLINE void play_matmul_one_f32(const void *record, const void *x, const void *w,
+					      void *y)
+{
+	const struct tinyml_play_matmul_f32 *r = record;
+	const float *a = x, *b = w;
+	float acc = 0.0f;
+
+	for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
+		acc += *a++ * *b;
+	}
+	*(float *)y = acc;
+}
+
+static ALWAYS_INLINE void play_matmul_one_s32(const void *record, const void *x, const void *w,
+					      void *y)
+{
+	const struct tinyml_play_matmul_f32 *r = record;
+	const uint32_t *a = x, *b = w;
+	uint32_t acc = 0;
+
+	for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
+		acc += *a++ * *b;
+	}
+	*(uint32_t *)y = acc;
+}
+
+static ALWAYS_INLINE void play_matmul_one_s8(const void *record, const void *x, const void *w,
+					     void *y)
+{
+	const struct tinyml_play_matmul_s8 *r = record;
+	const int32_t a_zero = r->a_zero, b_zero = r->b_zero;
+	const int8_t *a = x, *b = w;
+	int32_t acc = 0;
+
+	for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
+		acc += (*a++ - a_zero) * (*b - b_zero);
+	}
+	acc = r->to_even != 0u ? tinyml_rescale_to_even(acc, r->multiplier, r->shift)
+			       : tinyml_rescale(acc, r->multiplier, r->shift);
+	*(int8_t *)y = (int8_t)tinyml_clamp(tinyml_play_plus(acc, r->out_zero), INT8_MIN, INT8_MAX);
+}
+
+static ALWAYS_INLINE void play_matmul_one_s16(const void *record, const void *x, const void *w,
+					      void *y)
+{
+	const struct tinyml_play_matmul_s8 *r = record;
+	const int16_t *a = x, *b = w;
+	int64_t acc = 0;
+
+	for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
+		acc += *a++ * *b;
+	}
+	*(int16_t *)y =
+		r->to_even != 0u
+			? tinyml_narrow_s64_once(acc, r->multiplier, r->shift, INT16_MIN, INT16_MAX)
+			: tinyml_narrow_s64(acc, r->multiplier, r->shift, INT16_MIN, INT16_MAX);
+}
+
+void tinyml_play_matmul_f32(const struct tinyml_play *play)
+{
+	play_matmul_all(play, 4, play_matmul_one_f32);
 }
 
 void tinyml_play_matmul_s32(const struct tinyml_play *play)
 {
-	const struct tinyml_play_matmul_f32 *r = play->record;
-	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, b_turn[TINYML_PLAY_LOOPS] = {0}, at = 0, b_at = 0;
-	uint32_t *y = play->operand[2];
-
-	do {
-		const uint32_t *a = (const uint32_t *)play->operand[0] + (int32_t)at;
-		const uint32_t *b = (const uint32_t *)play->operand[1] + (int32_t)b_at;
-		uint32_t acc = 0;
-
-		for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
-			acc += *a++ * *b;
-		}
-		*y++ = acc;
-		at = tinyml_play_next(turn, r->extents, r->a_steps, at);
-		b_at = tinyml_play_next(b_turn, r->extents, r->b_steps, b_at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+	play_matmul_all(play, 4, play_matmul_one_s32);
 }
 
 void tinyml_play_matmul_s8(const struct tinyml_play *play)
 {
-	const struct tinyml_play_matmul_s8 *r = play->record;
-	const int32_t a_zero = r->a_zero, b_zero = r->b_zero;
-	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, b_turn[TINYML_PLAY_LOOPS] = {0}, at = 0, b_at = 0;
-	int8_t *y = play->operand[2];
+	play_matmul_all(play, 1, play_matmul_one_s8);
+}
 
-	do {
-		const int8_t *a = (const int8_t *)play->operand[0] + (int32_t)at;
-		const int8_t *b = (const int8_t *)play->operand[1] + (int32_t)b_at;
-		int32_t acc = 0;
-
-		for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
-			acc += (*a++ - a_zero) * (*b - b_zero);
-		}
-		acc = r->to_even != 0u ? tinyml_rescale_to_even(acc, r->multiplier, r->shift)
-				       : tinyml_rescale(acc, r->multiplier, r->shift);
-		*y++ = (int8_t)tinyml_clamp(tinyml_play_plus(acc, r->out_zero), INT8_MIN, INT8_MAX);
-		at = tinyml_play_next(turn, r->extents, r->a_steps, at);
-		b_at = tinyml_play_next(b_turn, r->extents, r->b_steps, b_at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+void tinyml_play_matmul_s16(const struct tinyml_play *play)
+{
+	play_matmul_all(play, 2, play_matmul_one_s16);
 }
 
 /* The first members are those of all matrices. */
@@ -105,4 +159,12 @@ uint32_t tinyml_check_matmul_s8(struct tinyml_check *check)
 					 r->a_zero <= INT8_MAX && r->b_zero >= INT8_MIN &&
 					 r->b_zero <= INT8_MAX);
 	return play_matmul_check(check, 1);
+}
+
+uint32_t tinyml_check_matmul_s16(struct tinyml_check *check)
+{
+	const struct tinyml_play_matmul_s8 *r = check->record;
+
+	tinyml_check_that(check, r->multiplier >= 0 && r->shift >= -31 && r->shift <= 14);
+	return play_matmul_check(check, 2);
 }

@@ -7,32 +7,44 @@
 
 #include "nest.h"
 
+/* The inner loops; EACH is done with the elements `x[at]` and `y[at]`. */
+#define ELEMENTS(r, EACH)                                                                          \
+	do {                                                                                       \
+		const uint32_t *const extents = (r)->inner_extents;                                \
+		const int32_t *const steps = (r)->inner_steps;                                     \
+		uint32_t at0 = 0;                                                                  \
+                                                                                                   \
+		for (uint32_t i = extents[0]; i > 0u; i--, at0 += (uint32_t)steps[0]) {            \
+			uint32_t at1 = at0;                                                        \
+                                                                                                   \
+			for (uint32_t j = extents[1]; j > 0u; j--, at1 += (uint32_t)steps[1]) {    \
+				uint32_t at2 = at1;                                                \
+                                                                                                   \
+				for (uint32_t k = extents[2]; k > 0u; k--) {                       \
+					int32_t at = (int32_t)at2;                                 \
+                                                                                                   \
+					for (uint32_t l = extents[3]; l > 0u;                      \
+					     l--, at += steps[3]) {                                \
+						EACH;                                              \
+					}                                                          \
+					at2 += (uint32_t)steps[2];                                 \
+				}                                                                  \
+			}                                                                          \
+		}                                                                                  \
+	} while (0)
+
 static void play_normalize_f32_one(const struct tinyml_play_normalize_f32 *r, const float *x,
 				   float *y)
 {
-	const uint32_t *const extents = r->inner_extents;
-	const int32_t *const steps = r->inner_steps;
-	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, at = 0;
 	float mean = 0.0f, squares = 0.0f, factor;
 
 	if (r->centred != 0u) {
-		do {
-			mean += x[(int32_t)at];
-			at = tinyml_play_next(turn, extents, steps, at);
-		} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+		ELEMENTS(r, mean += x[at]);
 		mean /= r->count;
 	}
-	do {
-		const float d = x[(int32_t)at] - mean;
-
-		squares += d * d;
-		at = tinyml_play_next(turn, extents, steps, at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+	ELEMENTS(r, squares += (x[at] - mean) * (x[at] - mean));
 	factor = 1.0f / tinyml_sqrtf(squares / r->count + r->epsilon);
-	do {
-		y[(int32_t)at] = (x[(int32_t)at] - mean) * factor;
-		at = tinyml_play_next(turn, extents, steps, at);
-	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+	ELEMENTS(r, y[at] = (x[at] - mean) * factor);
 }
 
 void tinyml_play_normalize_f32(const struct tinyml_play *play)

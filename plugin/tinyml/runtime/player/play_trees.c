@@ -10,13 +10,20 @@
 
 #include "types.h"
 
-/* A number of 1, 2 or 4 bytes. */
-static uint32_t play_trees_number(const uint8_t *p, uint32_t bytes)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* A number of 1, 2 or 4 bytes; often it is known how many where this is inlined. */
+static ALWAYS_INLINE uint32_t play_trees_known(const uint8_t *p, uint32_t bytes)
 {
 	if (bytes == 1u) {
 		return p[0];
 	}
 	return bytes == 2u ? tinyml_trees_u16(p) : tinyml_trees_u32(p);
+}
+
+static uint32_t play_trees_number(const uint8_t *p, uint32_t bytes)
+{
+	return play_trees_known(p, bytes);
 }
 
 static uint32_t play_trees_limit_bytes(const struct tinyml_play_trees *r)
@@ -30,21 +37,40 @@ static uint32_t play_trees_mark(const struct tinyml_play_trees *r)
 	return r->missing != 0u ? 1u << (8u * r->distance_bytes - 1u) : 0u;
 }
 
-/* Whether the element of a row is at most the limit at `limit`, or is missing and `marked`. */
-static bool play_trees_yes(const struct tinyml_play_trees *r, const void *row, uint32_t feature,
-			   const uint8_t *limit, bool marked)
+/* What elements are compared as. */
+enum play_trees_kind {
+	PLAY_TREES_KEYS,
+	PLAY_TREES_F32,
+	PLAY_TREES_S16,
+	PLAY_TREES_S8,
+};
+
+static enum play_trees_kind play_trees_kind(const struct tinyml_play_trees *r)
 {
 	if (r->keys != 0u) {
+		return PLAY_TREES_KEYS;
+	}
+	if (r->from == TINYML_FLOAT32) {
+		return PLAY_TREES_F32;
+	}
+	return r->from == TINYML_INT16 ? PLAY_TREES_S16 : PLAY_TREES_S8;
+}
+
+/* Whether the element of a row is at most the limit at `limit`, or is missing and `marked`. */
+static ALWAYS_INLINE bool play_trees_yes(enum play_trees_kind kind, const void *row,
+					 uint32_t feature, const uint8_t *limit, bool marked)
+{
+	if (kind == PLAY_TREES_KEYS) {
 		const int32_t v = ((const int32_t *)row)[feature];
 
 		return v <= tinyml_trees_s32(limit) || (v == INT32_MAX && marked);
 	}
-	if (r->from == TINYML_FLOAT32) {
+	if (kind == PLAY_TREES_F32) {
 		const float v = ((const float *)row)[feature];
 
 		return v <= tinyml_trees_f32(limit) || (v != v && marked);
 	}
-	if (r->from == TINYML_INT16) {
+	if (kind == PLAY_TREES_S16) {
 		return ((const int16_t *)row)[feature] <= tinyml_trees_s16(limit);
 	}
 	return ((const int8_t *)row)[feature] <= tinyml_trees_s16(limit);
@@ -59,22 +85,65 @@ static uint32_t play_trees_leaf(const struct tinyml_play_trees *r, const uint8_t
 	return play_trees_number(p + r->head_bytes, r->number_bytes);
 }
 
-static uint32_t play_trees_walk(const struct tinyml_play_trees *r, const uint8_t *p,
-				const void *row)
+/* From a root at `p` to a leaf. What is known where this is inlined makes it quick. */
+static ALWAYS_INLINE uint32_t play_trees_steps(const struct tinyml_play_trees *r, const uint8_t *p,
+					       const void *row, enum play_trees_kind kind,
+					       uint32_t head_bytes, uint32_t distance_bytes,
+					       uint32_t mark)
 {
-	const uint32_t limit = r->head_bytes, no = limit + play_trees_limit_bytes(r);
-	const uint32_t end = no + r->distance_bytes, mark = play_trees_mark(r);
-	uint32_t head = play_trees_number(p, r->head_bytes);
+	const uint32_t no = head_bytes + (kind <= PLAY_TREES_F32 ? 4u : 2u);
+	const uint32_t end = no + distance_bytes, features = r->features;
+	uint32_t head = play_trees_known(p, head_bytes);
 
-	while (head < r->features) {
-		const uint32_t distance = play_trees_number(p + no, r->distance_bytes);
+	while (head < features) {
+		const uint32_t distance = play_trees_known(p + no, distance_bytes);
 
-		p += play_trees_yes(r, row, head, p + limit, (distance & mark) != 0u)
+		p += play_trees_yes(kind, row, head, p + head_bytes, (distance & mark) != 0u)
 			     ? end
 			     : (distance & ~mark);
-		head = play_trees_number(p, r->head_bytes);
+		head = play_trees_known(p, head_bytes);
 	}
 	return play_trees_leaf(r, p, head);
+}
+
+typedef uint32_t play_trees_walk(const struct tinyml_play_trees *r, const uint8_t *p,
+				 const void *row);
+
+static uint32_t play_trees_walk_any(const struct tinyml_play_trees *r, const uint8_t *p,
+				    const void *row)
+{
+	return play_trees_steps(r, p, row, play_trees_kind(r), r->head_bytes, r->distance_bytes,
+				play_trees_mark(r));
+}
+
+/* The forms of most models, whose elements are never missing. */
+#define WALK(name, kind)                                                                           \
+	static uint32_t play_trees_walk_##name(const struct tinyml_play_trees *r,                  \
+					       const uint8_t *p, const void *row)                  \
+	{                                                                                          \
+		return play_trees_steps(r, p, row, kind, 1, 2, 0);                                 \
+	}
+
+WALK(keys, PLAY_TREES_KEYS)
+WALK(f32, PLAY_TREES_F32)
+WALK(s16, PLAY_TREES_S16)
+WALK(s8, PLAY_TREES_S8)
+
+static play_trees_walk *play_trees_choose(const struct tinyml_play_trees *r)
+{
+	if (r->head_bytes != 1u || r->distance_bytes != 2u || r->missing != 0u) {
+		return play_trees_walk_any;
+	}
+	switch (play_trees_kind(r)) {
+	case PLAY_TREES_KEYS:
+		return play_trees_walk_keys;
+	case PLAY_TREES_F32:
+		return play_trees_walk_f32;
+	case PLAY_TREES_S16:
+		return play_trees_walk_s16;
+	default:
+		return play_trees_walk_s8;
+	}
 }
 
 /* Add the weights of a leaf to sums, which are integers or float as the weights are. */
@@ -89,6 +158,12 @@ static void play_trees_add(const struct tinyml_play *play, uint32_t leaf, void *
 	if (r->starts != 0u) {
 		k = play_trees_number(starts + leaf * r->start_bytes, r->start_bytes);
 		end = play_trees_number(starts + (leaf + 1u) * r->start_bytes, r->start_bytes);
+	}
+	if (r->to == TINYML_FLOAT32 && r->targets != 0u && r->target_bytes == 1u) {
+		for (; k < end; k++) {
+			((float *)sums)[targets[k]] += ((const float *)(const void *)weights)[k];
+		}
+		return;
 	}
 	for (; k < end; k++) {
 		const uint32_t target =
@@ -116,6 +191,7 @@ void tinyml_play_trees(const struct tinyml_play *play)
 	int32_t *const keys = play->operand[2];
 	int32_t *const whole = keys + (r->keys != 0u ? r->features : 0u);
 	const bool real = r->to == TINYML_FLOAT32;
+	play_trees_walk *const walk = play_trees_choose(r);
 
 	for (uint32_t row = 0; row < r->rows; row++) {
 		for (uint32_t k = 0; r->keys != 0u && k < r->features; k++) {
@@ -125,8 +201,8 @@ void tinyml_play_trees(const struct tinyml_play *play)
 		for (uint32_t t = 0; t < r->trees; t++) {
 			const uint32_t root =
 				play_trees_number(roots + t * r->root_bytes, r->root_bytes);
-			const uint32_t leaf = play_trees_walk(
-				r, nodes + root, r->keys != 0u ? (const void *)keys : x);
+			const uint32_t leaf =
+				walk(r, nodes + root, r->keys != 0u ? (const void *)keys : x);
 
 			play_trees_add(play, leaf, real ? (void *)y : (void *)whole);
 		}

@@ -13,41 +13,64 @@ struct play_windows_f32_part {
 	int32_t row_step, column_step;
 };
 
-static float play_windows_f32_mean(const struct tinyml_play_pool_f32 *r,
-				   const struct play_windows_f32_part *part, const float *x)
-{
-	float sum = 0.0f;
-	float mean;
+/* All channels of a window, whose first element is at `x`. */
+typedef void play_windows_f32_reduce(const struct tinyml_play_pool_f32 *r,
+				     const struct play_windows_f32_part *part, const float *x,
+				     float *y);
 
-	for (int32_t i = 0; i < part->rows; i++) {
-		for (int32_t j = 0; j < part->columns; j++) {
-			sum += x[i * part->row_step + j * part->column_step];
+static void play_windows_f32_mean(const struct tinyml_play_pool_f32 *r,
+				  const struct play_windows_f32_part *given, const float *x,
+				  float *y)
+{
+	/* Copies, which a number that is written cannot change: they stay in registers. */
+	const struct play_windows_f32_part part = *given;
+	const float low = r->out_min, high = r->out_max;
+	const float divisor = r->divisor != 0.0f ? r->divisor : (float)(part.rows * part.columns);
+	const float *const end = x + r->window.in_c;
+
+	for (; x != end; x++) {
+		const float *row = x;
+		float sum = 0.0f, mean;
+
+		for (int32_t rows = part.rows; rows > 0; rows--, row += part.row_step) {
+			const float *at = row;
+
+			for (int32_t left = part.columns; left > 0;
+			     left--, at += part.column_step) {
+				sum += *at;
+			}
 		}
+		mean = sum / divisor;
+		mean = mean < low ? low : mean;
+		*y++ = mean > high ? high : mean;
 	}
-	mean = sum / (r->divisor != 0.0f ? r->divisor : (float)(part->rows * part->columns));
-	mean = mean < r->out_min ? r->out_min : mean;
-	return mean > r->out_max ? r->out_max : mean;
 }
 
-static float play_windows_f32_max(const struct tinyml_play_pool_f32 *r,
-				  const struct play_windows_f32_part *part, const float *x)
+static void play_windows_f32_max(const struct tinyml_play_pool_f32 *r,
+				 const struct play_windows_f32_part *given, const float *x,
+				 float *y)
 {
-	float best = r->out_min;
+	const struct play_windows_f32_part part = *given;
+	const float low = r->out_min, high = r->out_max;
+	const float *const end = x + r->window.in_c;
 
-	for (int32_t i = 0; i < part->rows; i++) {
-		for (int32_t j = 0; j < part->columns; j++) {
-			const float v = x[i * part->row_step + j * part->column_step];
+	for (; x != end; x++) {
+		const float *row = x;
+		float best = low;
 
-			best = v > best || v != v ? v : best; /* what is not a number wins */
+		for (int32_t rows = part.rows; rows > 0; rows--, row += part.row_step) {
+			const float *at = row;
+
+			for (int32_t left = part.columns; left > 0;
+			     left--, at += part.column_step) {
+				best = *at > best || *at != *at ? *at : best; /* NaN wins */
+			}
 		}
+		*y++ = best > high ? high : best;
 	}
-	return best > r->out_max ? r->out_max : best;
 }
 
-typedef float play_windows_f32_one(const struct tinyml_play_pool_f32 *r,
-				   const struct play_windows_f32_part *part, const float *x);
-
-static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f32_one *one)
+static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f32_reduce *reduce)
 {
 	const struct tinyml_play_pool_f32 *r = play->record;
 	const struct tinyml_window *const w = &r->window;
@@ -62,7 +85,7 @@ static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f3
 			const struct tinyml_play_cut h = tinyml_play_cut(
 				w->in_h, i, w->stride_h, w->kernel_h, w->dilation_h, w->pad_top);
 
-			for (int32_t j = 0; j < w->out_w; j++) {
+			for (int32_t j = 0; j < w->out_w; j++, y += w->in_c) {
 				const struct tinyml_play_cut v =
 					tinyml_play_cut(w->in_w, j, w->stride_w, w->kernel_w,
 							w->dilation_w, w->pad_left);
@@ -71,9 +94,7 @@ static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f3
 
 				part.rows = some ? h.taps : 0;
 				part.columns = v.taps;
-				for (int32_t c = 0; c < w->in_c; c++) {
-					*y++ = one(r, &part, x + at + c);
-				}
+				reduce(r, &part, x + at, y);
 			}
 		}
 	}

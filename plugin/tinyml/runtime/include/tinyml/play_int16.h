@@ -101,6 +101,14 @@ uint32_t tinyml_check_table_s16(struct tinyml_check *check);
 uint32_t tinyml_check_quantize_s16(struct tinyml_check *check);
 uint32_t tinyml_check_dequantize_s16(struct tinyml_check *check);
 uint32_t tinyml_check_requantize(struct tinyml_check *check);
+void tinyml_play_max_pool_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_max_pool_s16(struct tinyml_check *check);
+void tinyml_play_mean_any_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_mean_any_s16(struct tinyml_check *check);
+void tinyml_play_reduce_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_reduce_s16(struct tinyml_check *check);
+void tinyml_play_matmul_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_matmul_s16(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

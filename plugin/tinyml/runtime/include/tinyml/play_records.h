@@ -7,9 +7,12 @@
 #define TINYML_PLAY_RECORDS_H_
 
 #include <tinyml/play_elementwise.h>
+#include <tinyml/play_indexing.h>
 #include <tinyml/play_int16.h>
 #include <tinyml/play_moves.h>
+#include <tinyml/play_nibbles.h>
 #include <tinyml/play_recurrent.h>
+#include <tinyml/play_stored.h>
 #include <tinyml/play_trees.h>
 #include <tinyml/play_weighted.h>
 #include <tinyml/play_windows.h>
