@@ -16,6 +16,7 @@ from tinyml.cores.targets import find_target
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.run import run_files
 from tinyml.pipeline import Options, compile_model
+from tinyml.player.choice import chosen
 from tinyml.projects.cmake import calls
 from tinyml.projects.edit import remove_model
 from tinyml.projects.manifest import parse
@@ -115,9 +116,26 @@ def test_the_key_player() -> None:
     assert parse(without, "tinyml.yaml").player == ("conv", "models/x.onnx")
     with pytest.raises(ConfigError, match="'player' must be a word or a list of words, found a int"):
         parse("player: 3\n", "tinyml.yaml")
+    with pytest.raises(ConfigError, match="'player' is a list of words, and 7 is none"):
+        parse("player: [conv, 7]\n", "tinyml.yaml")
     for nothing in ("[]", "null", ""):
         with pytest.raises(ConfigError, match="'player' names no kernels"):
             parse(f"player: {nothing}\n", "tinyml.yaml")
+
+
+@pytest.mark.parametrize(
+    "word, advice",
+    [
+        ("conw", "did you mean conv"),
+        ("wake_word.tmodel", "name the .onnx or .tflite file"),
+        ("conv,dense", "name them one by one, as in: conv dense"),
+    ],
+)
+def test_words_that_are_no_kernels(word: str, advice: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        chosen(find_target("cortex-m4"), [word])
+    assert f"there are no kernels called {word!r}" in str(error.value)
+    assert advice in str(error.value)
 
 
 def test_the_key_player_in_cmake(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tests.random_layers.batch import batch
 from tests.support.layer_kinds import always_four_bits
-from tests.support.played_layers import graphs
+from tests.support.played_layers import small_graphs
 from tinyml import harness
 from tinyml.base import c
 from tinyml.base.errors import TinymlError, ToolError
@@ -61,7 +61,8 @@ MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
 BATCHES, LAYERS = range(2), 100
 CASES = (
-    *("arg_reduce", "binary", "choice", "mathematics", "movement", "normalization", "quantised"),
+    *("arg_reduce", "binary", "choice", "mathematics", "movement", "narrow_blocks", "normalization"),
+    "quantised",
     *("recurrent", "reduce", "softmax", "trees", "unary", "unsigned_bytes"),
 )
 """Files of tests/ops with operators that random layers do not have."""
@@ -129,7 +130,7 @@ def _small_graphs() -> Iterator[Graph]:
     for file in CASES:
         for case in import_module(f"tests.ops.{file}").CASES:
             yield case.graph()
-    yield from graphs()
+    yield from small_graphs()
 
 
 def _work(content: bytes) -> int:

@@ -5,19 +5,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor, TensorType
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.indexing.gather import GatherElements
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
+from tinyml.ops.reduce.reduce import Reduce
+from tinyml.ops.resize.bilinear import ResizeBilinear
+from tinyml.ops.resize.tflite import Grid
 from tinyml.ops.softmax.softmax import Softmax
+from tinyml.ops.top_k import TopK
 
 INPUTS, CELLS, STEPS, BATCHES = 3, 4, 2, 2
 SMALL = Quant.per_tensor(0.02, 3)
+HALF_PIXELS = Grid(half_pixel_centers=True)
 
 
 def graphs() -> Iterator[Graph]:
@@ -38,6 +48,84 @@ def graphs() -> Iterator[Graph]:
     words = Tensor("x", (2, 7), DType.INT16, Quant.per_tensor(0.001, 0))
     unit = TensorType((2, 7), DType.INT16, Quant.per_tensor(2.0**-15, 0))
     yield _layer("softmax_int16", Softmax(), [words], unit)
+
+    for name, group in _groups():
+        yield _together(name, group)
+
+
+def small_graphs() -> Iterator[Graph]:
+    """The same, with a graph for each layer."""
+    together = {name for name, _ in _groups()}
+    yield from (graph for graph in graphs() if graph.name not in together)
+    for _, group in _groups():
+        yield from group
+
+
+def _groups() -> Iterator[tuple[str, Iterator[Graph]]]:
+    yield "stored_weights", _stored(np.random.default_rng(35))
+    yield "words", _words()
+    yield "choices", _choices(np.random.default_rng(36))
+
+
+def _stored(rng: np.random.Generator) -> Iterator[Graph]:
+    """Dense layers whose weights are mostly zero, or small integers times the scales of blocks."""
+    bias = _known("b", rng.normal(size=8).astype(np.float32))
+    runs = np.zeros((8, 40), np.float32)
+    for output in range(7):  # the last output has none
+        runs[output, 4 * output : 4 * output + 6] = rng.normal(size=6)
+    yield _layer("runs", Dense(), [_real("x", 2, 40), _known("w", runs), bias])
+    whole = (np.sign(runs) * rng.integers(1, 127, runs.shape) / 64).astype(np.float32)
+    yield _layer("byte_runs", Dense(), [_real("x", 1, 40), _known("w", whole), bias])
+    scattered = (rng.normal(size=(8, 40)) * (rng.random((8, 40)) < 0.2)).astype(np.float32)
+    yield _layer("scattered", Dense(), [_real("x", 2, 40), _known("w", scattered), bias])
+
+
+def _words() -> Iterator[Graph]:
+    """Pools, sums and products of int16."""
+    quant = Quant.per_tensor(0.001, 0)
+    x = Tensor("x", (1, 5, 4, 3), DType.INT16, quant)
+    yield _layer("max_words", MaxPool(kernel=(3, 2), strides=(2, 1), pads=(1, 0, 1, 0)), [x])
+    for halves in ("away", "up", "even"):
+        op = AveragePool(kernel=(2, 3), strides=(1, 2), pads=(0, 1, 0, 1), halves=halves)
+        yield _layer(f"mean_words_{halves}", op, [x], TensorType(op.infer([x])[0].shape, DType.INT16, quant))
+    for once in (False, True):
+        y = TensorType((1, 5, 1, 3), DType.INT16, Quant.per_tensor(0.002, 0))
+        yield _layer(f"sum_words_{once}", Reduce("sum", (2,), round_once=once), [x], y)
+        a, b = (Tensor(name, shape, DType.INT16, quant) for name, shape in (("a", (2, 3, 5)), ("b", (5, 4))))
+        y = TensorType((2, 3, 4), DType.INT16, Quant.per_tensor(0.004, 0))
+        yield _layer(f"product_words_{once}", MatMul(round_once=once), [a, b], y)
+
+
+def _choices(rng: np.random.Generator) -> Iterator[Graph]:
+    for function in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        a, b = (Tensor(name, (2, 3), DType.INT8, SMALL) for name in "ab")
+        yield _layer(
+            f"bytes_{function}", Binary(function), [a, replace(b, quant=Quant.per_tensor(0.013, -5))]
+        )
+        yield _layer(f"reals_{function}", Binary(function), [_real("a", 2, 3), _real("b", 3)])
+    for dtype, quant in ((DType.FLOAT32, None), (DType.INT8, SMALL), (DType.INT16, Quant.per_tensor(0.1, 0))):
+        x = Tensor("x", (1, 4, 3, 2), dtype, quant)
+        yield _layer(f"bilinear_{dtype.value}", ResizeBilinear(7, 5, HALF_PIXELS), [x])
+        yield _layer(f"best_{dtype.value}", TopK(2, 1, largest=dtype is not DType.INT8), [x])
+    places = _known("i", rng.integers(0, 4, (1, 2, 3, 2)).astype(np.int32))
+    yield _layer("elements", GatherElements(1), [_real("x", 1, 4, 3, 2), places])
+
+
+def _together(name: str, graphs: Iterator[Graph]) -> Graph:
+    """One graph of several, which have nothing in common: building it takes no longer than building one."""
+    tensors: dict[str, Tensor] = {}
+    nodes: list[Node] = []
+    inputs: list[str] = []
+    outputs: list[str] = []
+    for graph in graphs:
+        new = {old: f"{graph.name}_{old}" for old in graph.tensors} | {"": ""}
+        tensors |= {new[old]: replace(tensor, name=new[old]) for old, tensor in graph.tensors.items()}
+        for node in graph.nodes:
+            operands = tuple(new[t] for t in node.inputs), tuple(new[t] for t in node.outputs)
+            nodes.append(replace(node, inputs=operands[0], outputs=operands[1]))
+        inputs += [new[t] for t in graph.inputs]
+        outputs += [new[t] for t in graph.outputs]
+    return Graph(name, tensors, tuple(nodes), tuple(inputs), tuple(outputs))
 
 
 def _binaries() -> Iterator[Graph]:

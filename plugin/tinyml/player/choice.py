@@ -13,6 +13,7 @@ from tinyml.player.kernels import BY_NUMBER
 from tinyml.player.playable import Playable
 
 ALL = "all"
+PACK = ".tmodel"
 ALWAYS = "player"  # the folder of what every program may need: copies, constants, tables
 
 
@@ -27,8 +28,7 @@ def chosen(target: Target, words: Sequence[str], needed: Iterable[Playable] = ()
     for word in words:
         if word != ALL and word not in groups:
             raise ConfigError(
-                f"there are no kernels called {word!r}{did_you_mean(word, groups)}",
-                f"{ALL}, {', '.join(groups)}, or the file of a model",
+                f"there are no kernels called {word!r}{did_you_mean(word, groups)}", _advice(word, groups)
             )
     wanted = {ALWAYS, *(groups if ALL in words else words)}
     found = {k for k in BY_NUMBER.values() if k.group in wanted and runs_on(k, target)}
@@ -44,3 +44,12 @@ def runs_on(kernel: Playable, target: Target) -> bool:
         if one.library is Library.PORTABLE and kernel.sources[0] in one.sources
     ]
     return not makers or any(one.runs_on(target) for one in makers)
+
+
+def _advice(word: str, groups: Sequence[str]) -> str:
+    allowed = f"{ALL}, {', '.join(groups)}, or the file of a model"
+    if word.endswith(PACK):
+        return f"a pack does not say how its model was made: name the .onnx or .tflite file, or {allowed}"
+    if "," in word:
+        return f"name them one by one, as in: {' '.join(word.split(','))}; there are {allowed}"
+    return allowed

@@ -213,11 +213,14 @@ def _player(value: object, where: str) -> tuple[str, ...]:
             "player: all, or a list of groups of kernels and of model files; without the key, "
             "CONFIG_TINYML_PLAYER_KERNELS decides",
         )
-    if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
-        raise ConfigError(
-            f"{where}: 'player' must be a word or a list of words, found {kind(value)}",
-            "player: all, or a list of groups of kernels and of model files",
-        )
+    advice = "player: all, or a list of groups of kernels and of model files"
+    if not isinstance(words, list):
+        message = f"{where}: 'player' must be a word or a list of words, found {kind(value)}"
+        raise ConfigError(message, advice)
+    for word in words:
+        if not isinstance(word, str) or not word:
+            found = repr(word) if isinstance(word, str | int | float) else kind(word)
+            raise ConfigError(f"{where}: 'player' is a list of words, and {found} is none", advice)
     return tuple(words)
 
 

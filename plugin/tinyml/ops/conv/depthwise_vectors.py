@@ -14,7 +14,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor
 from tinyml.ir.constraints import message
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, kernels_of
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted import helium, rvv
@@ -166,6 +166,12 @@ def many_weights(layer: Layer[Convolution]) -> bool:
     return layer.input(1).elements >= LEAST_WEIGHTS
 
 
+def _play_bytes(layer: Layer[Convolution], sheet: Sheet) -> None:
+    """The player has no such kernel: the one for bytes, whose scratch memory is less, plays the layer."""
+    kernels = (kernel for kernel in kernels_of(type(layer.op)) if kernel.weight_bits == 8)
+    next(k for k in kernels if k.runs_on(sheet.target) and k.refusal(layer) is None).play(layer, sheet)
+
+
 class DepthwiseNibblesHelium(DepthwiseConvHeliumScaled):
     """With weights of four bits and Helium: two vectors in one, which are unpacked before the first row."""
 
@@ -185,6 +191,9 @@ class DepthwiseNibblesHelium(DepthwiseConvHeliumScaled):
 
     def memory(self, layer: Layer[Convolution], sheet: Sheet) -> tuple[str, ...]:
         return sheet.scratch, c.boolean(not self.reads_in_place(layer))
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        _play_bytes(layer, sheet)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         DepthwiseConvHelium.emit(self, layer, sheet)
@@ -247,6 +256,9 @@ class DepthwiseNibblesVector(DepthwiseConvVector):
 
     def memory(self, layer: Layer[Convolution], sheet: Sheet) -> tuple[str, ...]:
         return sheet.scratch, c.boolean(not self.reads_in_place(layer))
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        _play_bytes(layer, sheet)
 
     def members(self, layer: Layer[Convolution], sheet: Sheet, filters: Array) -> dict[str, object]:
         rows = rvv.channels_last(filters).reshape(1, -1).astype(np.int16)
