@@ -113,7 +113,7 @@ void tinyml_play_conv_rvv_s8(const struct tinyml_play *play)
 }
 
 /* `nibbles`: two elements in a byte, and an odd last one in a byte of its own. */
-static uint32_t play_conv_rvv_check(struct tinyml_check *check, bool nibbles)
+static uint32_t play_conv_vectors_rvv_check(struct tinyml_check *check, bool nibbles)
 {
 	const struct tinyml_play_conv_rvv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
@@ -138,10 +138,10 @@ static uint32_t play_conv_rvv_check(struct tinyml_check *check, bool nibbles)
 
 uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check)
 {
-	return play_conv_rvv_check(check, false);
+	return play_conv_vectors_rvv_check(check, false);
 }
 
 uint32_t tinyml_check_conv_nibbles_rvv_s8(struct tinyml_check *check)
 {
-	return play_conv_rvv_check(check, true);
+	return play_conv_vectors_rvv_check(check, true);
 }
