@@ -59,7 +59,8 @@ bytes leave plain C only. So do layers whose kernel for four bits would add more
 save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
 kernel covers the whole input on other cores, transposed convolutions, and layers that CMSIS-NN computes on
 request (`--kernels cmsis-nn`). Models as data (`pack --data`) are stored in the same way, but for depthwise
-layers on Helium and RISC-V's vectors, which keep bytes there. `tinyml cost` has no figures for these kernels yet.
+layers on Helium and RISC-V's vectors, which keep bytes there. `tinyml cost` has no figures for these kernels
+yet.
 
 Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):
 with the kernels as they are, 100 on each core (300 on the Cortex-M4), all equal. A campaign of 10,000 on each
