@@ -234,7 +234,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
     from tinyml.base.errors import TinymlError
     from tinyml.pipeline import compile_model, write_folder
-    from tinyml.projects.platformio.build import check_budget, estimated_flash
+    from tinyml.projects.platformio.build import check_budget, estimated_flash, most_instructions
     from tinyml.report.ways_out import pricing
     from tinyml.settings.setting import INI
 
@@ -242,7 +242,10 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     try:
         compiled = compile_model(model.path, model.options)
         ways = pricing(model.path, model.options, compiled, INI)
-        check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled), ways)
+        check_budget(
+            *(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled), ways),
+            lambda: most_instructions(compiled),
+        )
         write_folder(compiled, Path(str(target[0])).parent)
     except (TinymlError, OSError) as error:
         complain(error)

@@ -101,6 +101,12 @@ COMMANDS: tuple[Command, ...] = (
         "kernels for weights of four bits (`--measure`)",
         f"minutes, {MODELS}, QEMU",
     ),
+    Command(
+        "-m tools.worst_cases",
+        ("docs/WORST_CASES.md", "benchmarks/worst_cases.json"),
+        "kernels or the walk of `tinyml bound` (`--measure`)",
+        f"minutes, {MODELS}, QEMU",
+    ),
     Command("-m tools.spending", ("docs/OPTIMIZE.md",), "what `optimize:` does", f"minutes, {MODELS}, QEMU"),
     Command(
         "-m tools.kernel_counts",

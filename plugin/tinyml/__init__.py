@@ -13,6 +13,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinyml.api.bounding import Bound, bound
     from tinyml.api.compiled import CompiledModel, compile
     from tinyml.api.connected import Device, DeviceProfile, connect
     from tinyml.api.costs import Cost, LayerCost, cost
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bound",
     "BudgetError",
     "Candidate",
     "CompiledModel",
@@ -64,6 +66,7 @@ __all__ = [
     "UnsupportedError",
     "Verification",
     "__version__",
+    "bound",
     "compile",
     "connect",
     "cost",
@@ -81,6 +84,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "api.bounding": ("Bound", "bound"),
     "api.compiled": ("CompiledModel", "compile"),
     "api.connected": ("Device", "DeviceProfile", "connect"),
     "api.costs": ("Cost", "LayerCost", "cost"),

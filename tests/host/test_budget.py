@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tinyml
-from tinyml.base.errors import BudgetError
+from tinyml.base.errors import BudgetError, ConfigError
 from tinyml.report import budget
 from tinyml.verbs.cli import main
 
@@ -130,3 +130,23 @@ def test_the_flash_of_a_board(size: str, limit: str, tmp_path: Path) -> None:
         [cmake, "-P", tmp_path / "limits.cmake"], capture_output=True, text=True, check=True
     )
     assert done.stderr.strip() == f"--limit={limit}"
+
+
+def test_instructions_are_bounded_only_if_they_are_limited() -> None:
+    def never() -> int:
+        raise AssertionError("nobody asked")
+
+    budget.check_all(SUMMARY, [budget.parse_limit("ram=1200")], instructions=never)
+    limits = [budget.parse_limit("instructions=2.5M,the budget of model kws")]
+    budget.check_all(SUMMARY, limits, instructions=lambda: 2_500_000)
+    with pytest.raises(
+        BudgetError, match="a run can take 2,500,001 instructions, the budget of model kws"
+    ) as it:
+        budget.check_all(SUMMARY, limits, instructions=lambda: 2_500_001)
+    assert "a larger budget (the budget of model kws)" in str(it.value.hint)
+
+
+@pytest.mark.parametrize("text", ["0.5", "1.2345K", "-1", "1G", "", "2 M M"])
+def test_a_limit_of_instructions_is_a_count(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not a count"):
+        budget.parse_limit(f"instructions={text}")

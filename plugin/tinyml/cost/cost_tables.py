@@ -9,8 +9,9 @@ with rules for what overlaps; the Cortex-M0+ takes a fixed number for each instr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tinyml.cost.instructions import Instruction, Kind
 
@@ -48,8 +49,12 @@ def m4(block: Sequence[Instruction]) -> Weight:
 
 _M4 = {Kind.DIVIDE: 7, Kind.TABLE_BRANCH: 2, Kind.FLOAT_ACCUMULATE: 3, Kind.FLOAT_DIVIDE: 14}
 _M3 = {**_M4, Kind.ACCUMULATE: 2, Kind.LONG_MULTIPLY: 4, Kind.LONG_ACCUMULATE: 5}
-_REFILL = 2
-"""Cycles until the pipeline of three stages is full again after a jump."""
+_REFILL, _SLOW_REFILL = 2, 3
+"""Cycles until the pipeline of three stages is full again after a jump: usually, and at most."""
+
+_SLOW_M4 = {**_M4, Kind.DIVIDE: 12}
+_SLOW_M3 = {**_M3, Kind.DIVIDE: 12, Kind.LONG_MULTIPLY: 5, Kind.LONG_ACCUMULATE: 7}
+"""Divisions and, on the Cortex-M3, long products take the longer the more bits their operands have."""
 
 _ARITHMETIC = frozenset(
     (Kind.ORDINARY, Kind.ACCUMULATE, Kind.LONG_MULTIPLY, Kind.LONG_ACCUMULATE, Kind.DIVIDE)
@@ -67,7 +72,36 @@ def _pipelined(block: Sequence[Instruction], weights: dict[Kind, int]) -> Weight
     return Weight(cycles, _REFILL if jumps else 0)
 
 
-def _own(instruction: Instruction, before: Instruction | None, weights: dict[Kind, int]) -> int:
+Worst: TypeAlias = Callable[[Instruction, Instruction | None], tuple[int, int]]
+"""The most cycles of an instruction after another one, and how many more there are if it jumps."""
+
+
+def _worst_m0plus(instruction: Instruction, before: Instruction | None) -> tuple[int, int]:
+    weight = m0plus([instruction])
+    return round(weight.cycles), round(weight.taken)
+
+
+def _worst_of(weights: dict[Kind, int]) -> Worst:
+    def worst(instruction: Instruction, before: Instruction | None) -> tuple[int, int]:
+        cycles = _own(instruction, before, weights, _SLOW_REFILL) + _stall(instruction, before)
+        folded = instruction.kind is Kind.CONDITION  # or not, if the fetch was late
+        jumps = instruction.kind in (Kind.BRANCH, Kind.TABLE_BRANCH)
+        return max(cycles, 1) if folded else cycles, _SLOW_REFILL if jumps else 0
+
+    return worst
+
+
+WORST: dict[str, Worst] = {
+    "cortex-m0": _worst_m0plus,
+    "cortex-m3": _worst_of(_SLOW_M3),
+    "cortex-m4": _worst_of(_SLOW_M4),
+}
+"""By core. The others have no tables."""
+
+
+def _own(
+    instruction: Instruction, before: Instruction | None, weights: dict[Kind, int], refill: int = _REFILL
+) -> int:
     """Cycles of an instruction that need not wait."""
     kind, registers = instruction.kind, instruction.registers
     loads_pc = "pc" in registers and not instruction.name.startswith(("st", "push", "vst"))
@@ -79,7 +113,7 @@ def _own(instruction: Instruction, before: Instruction | None, weights: dict[Kin
             and not before.writes_back
             and not instruction.address_registers & set(before.registers[:1])
         )
-        return (1 if overlaps else 2) + (_REFILL if registers[:1] == ("pc",) else 0)
+        return (1 if overlaps else 2) + (refill if registers[:1] == ("pc",) else 0)
     if kind is Kind.STORE:
         # The write buffer hides a store, but not an address that is a sum.
         summed = len(instruction.address_registers) > 1
@@ -87,7 +121,7 @@ def _own(instruction: Instruction, before: Instruction | None, weights: dict[Kin
     if kind is Kind.PAIR:
         return 3
     if kind in (Kind.LIST, Kind.FLOAT_LIST):
-        return 1 + instruction.listed + (_REFILL if loads_pc else 0)
+        return 1 + instruction.listed + (refill if loads_pc else 0)
     if kind is Kind.FLOAT_LOAD:
         return 3 if registers[0].startswith("d") else 2
     if kind is Kind.CONDITION:

@@ -46,6 +46,7 @@ class Options:
     check_arena: bool = False
     profile: bool = False  # layer by layer, on machines that count instructions instructions
     serve: bool = False  # wait for requests of <tinyml/host.h> instead of running samples
+    lines: bool = False  # note the source lines of the model's instructions, which stay the same
     defines: tuple[str, ...] = ()
 
 
@@ -127,6 +128,8 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         (folder / header).write_text(port_header(model.name, model.arena_ranges), encoding="utf-8")
         model_flags = (*ours, f'-DTINYML_PORT_HEADER="{header}"')
         model_includes = (*includes, folder, HARNESS_C)
+    if options.lines:
+        model_flags = (*model_flags, "-g1")
     main = "main.c"
     if options.serve:
         main, port = "serve.c", (*port, "line_qemu.c" if machine.board else "line_host.c")

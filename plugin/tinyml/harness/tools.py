@@ -103,9 +103,14 @@ def symbols(toolchain: Toolchain, image: Path) -> list[tuple[int, str]]:
     return [(int(row[0], 16), row[2]) for row in columns if len(row) == 3]
 
 
-def disassembly(toolchain: Toolchain, image: Path) -> str:
+def disassembly(toolchain: Toolchain, image: Path, *options: str) -> str:
     """The code of an image as text."""
-    return _binutil(toolchain, "objdump", "-d", "--no-show-raw-insn", str(image))
+    return _binutil(toolchain, "objdump", "-d", "--no-show-raw-insn", *options, str(image))
+
+
+def attributes(toolchain: Toolchain, image: Path) -> str:
+    """What the compiler noted in an image about the core."""
+    return _binutil(toolchain, "readelf", "-A", str(image))
 
 
 def sections(toolchain: Toolchain, file: Path) -> dict[str, int]:

@@ -10,8 +10,7 @@ from typing import Any
 
 from tinyml.base.errors import BudgetError, ConfigError
 from tinyml.base.naming import short
-from tinyml.settings.model_forms import BUDGETS
-from tinyml.settings.written import parse_bytes
+from tinyml.settings.model_forms import BUDGETS, INSTRUCTIONS, parse_amount
 
 SHOWN = 3  # layers that a message names
 UNNAMED = "the limit"  # whose limit it is if nobody says so
@@ -19,7 +18,7 @@ UNNAMED = "the limit"  # whose limit it is if nobody says so
 
 @dataclass(frozen=True)
 class Limit:
-    """An amount of memory and who sets it: "the board", an option's name."""
+    """An amount of memory, or of instructions, and who sets it: "the board", an option's name."""
 
     bytes: int
     whose: str
@@ -40,7 +39,7 @@ def parse_limit(text: str) -> tuple[str, Limit]:
     if not equals or kind not in BUDGETS:
         raise ConfigError(f"{text!r} is not a limit", f"{'|'.join(BUDGETS)}=BYTES, for example ram=64K")
     amount, _, whose = rest.partition(",")
-    return kind, Limit(parse_bytes(amount), whose or UNNAMED)
+    return kind, Limit(parse_amount(kind, amount), whose or UNNAMED)
 
 
 def check(
@@ -91,12 +90,30 @@ def check_all(
     weights_in_ram: bool = False,
     flash_bytes: int | None = None,
     ways: Ways = no_ways,
+    instructions: Callable[[], int] | None = None,
 ) -> None:
-    """``check`` with limits as ``parse_limit`` gives them."""
+    """``check`` with limits as ``parse_limit`` gives them.
+
+    ``instructions`` finds the most that a run can take (see ``tinyml bound``); called if there is a limit.
+    """
     by_kind: dict[str, list[Limit]] = {kind: [] for kind in BUDGETS}
     for kind, limit in limits:
         by_kind[kind].append(limit)
+    counted = by_kind.pop(INSTRUCTIONS)
+    if counted and instructions is not None:
+        _check_instructions(summary, counted, instructions())
     check(summary, **by_kind, weights_in_ram=weights_in_ram, flash_bytes=flash_bytes, ways=ways)
+
+
+def _check_instructions(summary: Mapping[str, Any], limits: Iterable[Limit], most: int) -> None:
+    for limit in limits:
+        if most > limit.bytes:
+            found = f"{summary['name']}: a run can take {most:,} instructions"
+            raise BudgetError(
+                f"{found}, {limit.whose} allows {limit.bytes:,}",
+                "`tinyml bound` shows the layers; `optimize: speed`, a smaller model, or a larger budget "
+                f"({limit.whose})",
+            )
 
 
 def _heaviest(summary: Mapping[str, Any], memory: str) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tinyml import harness
-from tinyml.base.errors import ToolError
+from tinyml import bounds, harness
+from tinyml.base.errors import TinymlError, ToolError
 from tinyml.cost.cycles import Cycles, run_files
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.hints import hints
@@ -140,7 +141,7 @@ def measured(
         other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
         cycles_estimated=estimate.total if isinstance(estimate, Cycles) else None,
         cycles_note=estimate.how if isinstance(estimate, Cycles) else f"no estimate: {estimate.why}",
-        stack_bound_bytes=stack.bound_of_files(files, machine),
+        **_bounds(files, machine),
     )
     cycles = estimate.layers if isinstance(estimate, Cycles) else {}
     layers = [
@@ -152,6 +153,15 @@ def measured(
         for layer in report.layers
     ]
     return replace(report, measured=facts, layers=layers, estimated=None)
+
+
+def _bounds(files: Mapping[str, str], machine: str) -> dict[str, Any]:
+    """What no run exceeds: by a walk through the machine code, or the stack by the compiler's call graph."""
+    try:
+        found = bounds.bound_files(files, harness.find_machine(machine))
+    except TinymlError as error:
+        return {"stack_bound_bytes": stack.bound_of_files(files, machine), "bound_note": error.message}
+    return {"stack_bound_bytes": found.stack_bytes, "most_instructions": found.instructions}
 
 
 def profiled(report: Report, where: str, cost: Cost) -> Report:

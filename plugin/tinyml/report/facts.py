@@ -99,6 +99,8 @@ class Measured:
     cycles_estimated: int | None = None
     cycles_note: str = ""  # how they were estimated, or why they were not
     stack_bound_bytes: int | None = None  # of any run; stack_bytes is what this one used
+    most_instructions: int | None = None  # of any run, as `tinyml bound` finds them
+    bound_note: str = ""  # why there is no such bound
 
     @property
     def flash_bytes(self) -> int:

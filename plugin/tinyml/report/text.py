@@ -126,6 +126,10 @@ def _totals(report: Report, console: Console) -> None:
         table.add_row("glue", f"{facts.glue_bytes:,}", "bytes of flash: code of this model")
         table.add_row("C library", f"{facts.library_bytes:,}", "bytes of flash")
         table.add_row("instructions", f"{facts.instructions:,}", f"per run on {facts.machine}")
+        if facts.most_instructions is not None:
+            table.add_row(
+                "at most", f"{facts.most_instructions:,}", "instructions in any run: see tinyml bound"
+            )
         if facts.cycles_estimated is not None:
             table.add_row("est. cycles", f"{facts.cycles_estimated:,}", facts.cycles_note)
         if report.milliseconds is not None:

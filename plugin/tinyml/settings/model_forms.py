@@ -18,14 +18,23 @@ from tinyml.settings.optimize import GOALS, find_goal
 from tinyml.settings.passing import SPELLINGS, WORDS, Io
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import Form
-from tinyml.settings.written import as_number, kind, parse_bytes, refuse_unknown, relative_path, start
+from tinyml.settings.written import (
+    as_number,
+    kind,
+    parse_bytes,
+    parse_count,
+    refuse_unknown,
+    relative_path,
+    start,
+)
 
 if TYPE_CHECKING:
     from tinyml.features.settings import FrontEnd
 
 IN_PROJECTS = ("int8", "rows", "rows,int8")
 """The choices of ``io:`` in an application: what calls NAME_run() is its own code, except for buffers."""
-BUDGETS = ("arena", "ram", "flash")
+INSTRUCTIONS = "instructions"
+BUDGETS = ("arena", "ram", "flash", INSTRUCTIONS)
 
 
 class Passing(Form):
@@ -184,8 +193,13 @@ class Shapes(Form):
         return {**common, **(own or {})}
 
 
+def parse_amount(kind: str, text: str, where: str = "") -> int:
+    """What a budget allows: bytes, or a count of instructions."""
+    return parse_count(text, where) if kind == INSTRUCTIONS else parse_bytes(text, where)
+
+
 class Budget(Form):
-    """Bytes by kind of memory."""
+    """Bytes by kind of memory, and instructions."""
 
     many = keyed = True
     empty: Mapping[str, Any] = MappingProxyType({})
@@ -194,13 +208,14 @@ class Budget(Form):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: 'budget' must be a mapping, found {kind(value)}", "ram: 24K")
         refuse_unknown(value, BUDGETS, f"{where}: budget")
-        return {key: parse_bytes(str(amount), f"{where}: budget") for key, amount in value.items()}
+        return {key: parse_amount(key, str(amount), f"{where}: budget") for key, amount in value.items()}
 
     def schema(self) -> dict[str, Any]:
         amount = {"type": ["string", "integer"], "description": "bytes, as 24576, 24K or 1M"}
+        count = {**amount, "description": "instructions of any run, as 2500000 or 2.5M"}
         return {
             "type": "object",
-            "properties": dict.fromkeys(BUDGETS, amount),
+            "properties": {**dict.fromkeys(BUDGETS, amount), INSTRUCTIONS: count},
             "additionalProperties": False,
         }
 

@@ -46,7 +46,8 @@ BUILDS: tuple[Entry, ...] = (
     Setting(
         {},
         Budget(),
-        "upper limits, as `ram: 24K`, for arena, ram (arena and state) and flash (weights, tables, code)",
+        "upper limits, as `ram: 24K`, for arena, ram (arena and state) and flash (weights, tables, code); "
+        "and for the instructions of any run, as `instructions: 2.5M`, on Cortex-M cores",
         name="budget",
         places=(YAML, CMAKE),
     ),

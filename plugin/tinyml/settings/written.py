@@ -8,6 +8,7 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import PurePosixPath, PureWindowsPath
 
 from tinyml.base.errors import ConfigError
@@ -66,6 +67,17 @@ def as_number(text: str) -> str | int | float:
 
 def is_c(file: str) -> bool:
     return file.endswith(".c")
+
+
+def parse_count(text: str, where: str = "") -> int:
+    """``2500000``, ``2500K`` or ``2.5M``, in thousands and millions."""
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*(|[kKmM])", text.strip())
+    count = (
+        Fraction(match[1]) * {"": 1, "k": 1000, "m": 1000000}[match[2].lower()] if match else Fraction(1, 2)
+    )
+    if count.denominator != 1:
+        raise ConfigError(f"{start(where)}{text!r} is not a count", "for example 2500000, 2500K or 2.5M")
+    return int(count)
 
 
 def parse_bytes(text: str, where: str = "") -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
+from tinyml.verbs.bound import Bound
 from tinyml.verbs.build_systems import PlatformioHook, RuntimeFolder, ZephyrModule
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.completion import Completion
@@ -55,6 +56,7 @@ VERBS: tuple[Verb, ...] = (
     Opt(),
     NewOperator(),
     Cost(),
+    Bound(),
     Explore(),
     Report(),
     Verify(),

@@ -67,6 +67,7 @@ class Compile(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.bounding import bound_of
         from tinyml.api.compiled import build
         from tinyml.api.sources import as_model
         from tinyml.base.errors import ConfigError
@@ -92,7 +93,14 @@ class Compile(Verb):
         flash = compiled.flash_bytes if any(kind == "flash" for kind, _ in limits) else None
         place = COMMAND if any(limit.whose == budget.UNNAMED for _, limit in limits) else YAML
         ways = pricing(args.model, options, compiled.built, place, args.weights_in_ram)
-        budget.check_all(compiled.summary, limits, args.weights_in_ram, flash, ways)
+        budget.check_all(
+            compiled.summary,
+            limits,
+            args.weights_in_ram,
+            flash,
+            ways,
+            lambda: bound_of(compiled).instructions,
+        )
         data = [*options.quantize.files] if options.quantize else []
         data += Request(options.watch_data).files if options.watch_data else []
         sources = [

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tinyml.bounds import bound_files
+from tinyml.bounds.images import machine_for
 from tinyml.cost.estimate import estimate_for
 from tinyml.pipeline import Compiled
 from tinyml.projects.manifest import FILE_NAME
@@ -67,17 +69,23 @@ def estimated_flash(compiled: Compiled) -> int | None:
     return found.flash_bytes if found else None
 
 
+def most_instructions(compiled: Compiled) -> int:
+    """What no run exceeds, of the model linked for an emulated machine with the same core."""
+    return bound_files(compiled.files, machine_for(compiled.summary["target"])).instructions
+
+
 def check_budget(
     summary: Mapping[str, Any],
     model: Model,
     board: Board,
     flash_bytes: int | None = None,
     ways: budget.Ways = budget.no_ways,
+    instructions: Callable[[], int] | None = None,
 ) -> None:
     """The interface that the application relies on, the user's own limits, and the board's."""
     own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
     interface.check(summary, model.interface)
-    budget.check_all(summary, own, flash_bytes=flash_bytes, ways=ways)
+    budget.check_all(summary, own, flash_bytes=flash_bytes, ways=ways, instructions=instructions)
     limit = model.arena_limit_bytes
     budget.check(
         summary,

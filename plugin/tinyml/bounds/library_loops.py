@@ -1,0 +1,58 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of the compiler's library that end by data, and how often they can turn.
+
+These functions work on words of 32 or 64 bits, and their loops move them by at least one bit in each turn:
+they normalise a number that is close to zero, or compute a quotient bit by bit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tinyml.bounds.operations import ALWAYS, Kind, Operation
+
+_WORD, _TWO_WORDS = 32, 64
+_TURNS = (
+    (re.compile(r"__aeabi_(f\w+|i2f|ui2f|u?idiv(mod)?)$|__(div|mul|add|sub)sf3$|__u?divsi3$"), _WORD),
+    (
+        re.compile(r"__aeabi_(d\w+|l2d|ul2d|u?ldivmod|l2f|ul2f)$|__(div|mul|add|sub)df3$|__udivmoddi4$"),
+        _TWO_WORDS,
+    ),
+)
+
+
+def turns(function: str) -> int:
+    """The most turns of a loop in a function of the library; 0 if none are known."""
+    return next((most for pattern, most in _TURNS if pattern.match(function)), 0)
+
+
+def limit_loops(
+    operations: Sequence[Operation], followers: Sequence[Sequence[int]], functions: Sequence[str]
+) -> set[str]:
+    """Give the branches that end such loops their limit; returns the functions that have some."""
+    found = set()
+    for number, operation in enumerate(operations):
+        by_data = operation.kind in (Kind.BRANCH, Kind.BRANCH_ZERO) and len(followers[number]) == 2
+        most = turns(functions[number]) if by_data else 0
+        if not most or (operation.cond == ALWAYS and operation.kind is Kind.BRANCH):
+            continue
+        passes, takes = (_reaches(followers, start, number) for start in followers[number])
+        if passes != takes:
+            operation.limit, operation.extra = most, int(not takes)
+            found.add(functions[number])
+    return found
+
+
+def _reaches(followers: Sequence[Sequence[int]], start: int, goal: int) -> bool:
+    seen, waiting = {start}, [start]
+    while waiting:
+        node = waiting.pop()
+        if node == goal:
+            return True
+        for follower in followers[node] if node < len(followers) else ():
+            if follower not in seen:
+                seen.add(follower)
+                waiting.append(follower)
+    return False

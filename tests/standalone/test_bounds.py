@@ -1,0 +1,193 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds from machine code: small functions whose bounds are known, models, and faults that must be found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tinyml import harness
+from tinyml.bounds import Bound, NoBoundError, bound_files, bound_image
+from tinyml.cores.toolchains import ARM
+from tinyml.harness import tools
+from tinyml.ir import Array
+from tinyml.pipeline import Options, compile_model
+from tinyml.verbs.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "samples/digits/model.onnx"
+
+
+def bound_of(assembly: str, folder: Path, core: str = "cortex-m4") -> Bound:
+    """The bound of ``f_run``; ``buffer`` holds 64 unknown bytes, ``table`` is constant."""
+    text = (
+        ".syntax unified\n.thumb\n.text\n.type f_run, %function\n.thumb_func\n.global f_run\nf_run:\n"
+        f"{assembly}\n.size f_run, . - f_run\n"
+        ".section .rodata\n.align 2\ntable: .word 7, 5, 3, 1\n"
+        ".bss\n.type buffer, %object\n.size buffer, 64\nbuffer: .space 64\n"
+        ".type other, %object\n.size other, 4\nother: .space 4\n"
+    )
+    (folder / "f.s").write_text(text)
+    image = folder / "f.elf"
+    flags = [f"-mcpu={core}", "-mthumb", "-nostdlib", "-Wl,-Ttext=0x8000,-Tbss=0x20000000,-e,f_run"]
+    compiler = tools.cross_compiler(ARM).path
+    subprocess.run([str(compiler), *flags, str(folder / "f.s"), "-o", str(image)], check=True)
+    return bound_image(image, "f", core, "")
+
+
+def test_a_loop_by_a_constant_is_exact(tmp_path: Path) -> None:
+    found = bound_of("ldr r0, =table\nldr r1, [r0]\n1: subs r1, #1\nbne 1b\nbx lr", tmp_path)
+    assert (found.instructions, found.least_instructions) == (2 + 2 * 7 + 1, 2 + 2 * 7 + 1)
+    assert found.branches_by_data == 0
+    assert found.stack_bytes == 0
+    assert found.written == ()
+    # the second load needs what the first loads; seven jumps refill the pipeline
+    assert found.cycles == 2 + 2 + 7 * 2 + 6 * 3 + 1 + 3
+
+
+def test_the_longer_way_by_data_counts(tmp_path: Path) -> None:
+    ways = "ldr r0, =buffer\nldr r1, [r0]\ncmp r1, #3\nbgt 1f\nnop\nnop\nnop\n1: bx lr"
+    found = bound_of(ways, tmp_path)
+    assert (found.instructions, found.least_instructions) == (8, 5)
+
+
+def test_a_way_by_data_spoils_what_differs(tmp_path: Path) -> None:
+    """The counter is 4 or 2 afterwards, so the loop behind it has no bound."""
+    start = "ldr r0, =buffer\nldr r1, [r0]\nmovs r2, #4\ncmp r1, #3\nbgt 1f\nmovs r2, #{}\n1: "
+    loop = "2: subs r2, #1\nbne 2b\nbx lr"
+    assert bound_of(start.format(4) + loop, tmp_path).instructions == 6 + 2 * 4 + 1
+    with pytest.raises(
+        NoBoundError, match=r"a loop that ends by data, without a known limit, at .* in f_run"
+    ):
+        bound_of(start.format(2) + loop, tmp_path)
+
+
+def test_memory_that_differs_is_unknown_too(tmp_path: Path) -> None:
+    code = (
+        "sub sp, #8\nldr r0, =buffer\nldr r1, [r0]\nmovs r2, #4\nstr r2, [sp]\ncmp r1, #3\nbgt 1f\n"
+        "movs r2, #{}\nstr r2, [sp]\nmovs r2, #4\n1: ldr r3, [sp]\n2: subs r3, #1\nbne 2b\nadd sp, #8\nbx lr"
+    )
+    found = bound_of(code.format(4), tmp_path)
+    assert found.instructions == 10 + 1 + 8 + 2
+    assert found.stack_bytes == 8
+    with pytest.raises(NoBoundError, match="ends by data"):
+        bound_of(code.format(5), tmp_path)
+
+
+def test_an_early_end_is_bounded_by_the_counter(tmp_path: Path) -> None:
+    start = "ldr r0, =buffer\nmovs r1, #9\n"
+    search = "1: ldrb r2, [r0], #1\ncmp r2, #7\nbeq 2f\nsubs r1, #1\nbne 1b\n2: bx lr"
+    found = bound_of(start + search, tmp_path)
+    assert (found.instructions, found.least_instructions) == (2 + 9 * 5 + 1, 2 + 3 + 1)
+
+
+def test_each_entry_of_a_table_is_a_way(tmp_path: Path) -> None:
+    switch = (
+        "ldr r0, =buffer\nldrb r1, [r0]\ncmp r1, #2\nbhi 9f\ntbb [pc, r1]\n"
+        "0: .byte (1f - 0b) / 2, (2f - 0b) / 2, (3f - 0b) / 2, 0\n"
+        "1: b 9f\n2: nop\nnop\nnop\nb 9f\n3: nop\nb 9f\n9: bx lr"
+    )
+    found = bound_of(switch, tmp_path)
+    assert (found.instructions, found.least_instructions) == (5 + 4 + 1, 4 + 1)
+
+
+def test_written_bytes_have_names(tmp_path: Path) -> None:
+    found = bound_of("ldr r0, =buffer\nmovs r1, #0\nstrh r1, [r0, #62]\nstr r1, [r0, #64]\nbx lr", tmp_path)
+    assert [(one.symbol, one.bytes) for one in found.written] == [("buffer", 2), ("other", 4)]
+
+
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        ("ldr r0, =table\nstr r0, [r0]\nbx lr", "a store to 0x0000.*, which is no RAM of the image"),
+        ("ldr r0, =buffer\nldr r0, [r0]\nbx r0", "a jump whose target depends on data"),
+        ("ldr r0, =buffer\nldr r0, [r0]\nblx r0\nbx lr", "a call whose target depends on data"),
+        ("ldr r0, =buffer\nldr r0, [r0]\nsub sp, r0\nbx lr", "the stack pointer depends on data"),
+        ("push {lr}\nbl f_run\npop {pc}", "calls nest too deeply"),
+        ("bkpt 1\nbx lr", r"code that could not be decoded, at 0x8000 in f_run \(bkpt"),
+    ],
+)
+def test_what_has_no_bound_is_refused(code: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(NoBoundError, match=why):
+        bound_of(code, tmp_path)
+
+
+def test_a_store_by_data_is_an_assumption(tmp_path: Path) -> None:
+    found = bound_of("ldr r0, =buffer\nldrb r1, [r0]\nstrb r1, [r0, r1]\nbx lr", tmp_path)
+    assert found.instructions == 4
+    assert "f_run stores to addresses that depend on data" in found.assumptions[0]
+
+
+def adversaries() -> list[Array]:
+    """Zeros, both extremes, numbers that are no numbers, and random ones."""
+    random = np.random.default_rng(38)
+    constants = [np.full((1, 1, 8, 8), value) for value in (0, 1, -1, 1e30, -1e30, np.nan, 1e-40)]
+    return [*constants, *(random.normal(0, 4, (1, 1, 8, 8)) for _ in range(3))]
+
+
+@pytest.mark.parametrize("core, close", [("cortex-m3", 1.35), ("cortex-m4", 1.01), ("cortex-m55", 1.01)])
+def test_no_run_exceeds_the_bound(core: str, close: float) -> None:
+    """A float input is quantised by the compiler's library on the M3, whose worst case needs denormals."""
+    machine = harness.find_machine(f"qemu-{core}")
+    compiled = compile_model(DIGITS, Options("digits", core))
+    found = bound_files(compiled.files, machine)
+    (name,) = compiled.graph.inputs
+    shape = compiled.graph.tensors[name].shape
+    samples = [{name: values.astype(np.float32).reshape(shape)} for values in adversaries()]
+    runs = harness.run_files(compiled.files, machine.name, samples)
+    assert runs.instructions is not None
+    assert runs.stack_bytes is not None
+    assert found.least_instructions <= min(runs.instructions)
+    assert max(runs.instructions) <= found.instructions <= close * max(runs.instructions)
+    assert runs.stack_bytes <= found.stack_bytes <= runs.stack_bytes + 64
+    assert [one.symbol for one in found.written] == ["digits_arena"]
+    assert found.written[0].bytes <= compiled.summary["arena_bytes"]
+    sums = [layer for layer in found.layers if compiled.summary["layers"][layer.step]["macs"]]
+    assert len(sums) == 3
+    assert not any(layer.varies for layer in sums)
+    assert sum(layer.most for layer in found.layers) == pytest.approx(found.instructions, abs=30)
+
+
+def changed(files: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    assert old in files["digits.c"]
+    return {**files, "digits.c": files["digits.c"].replace(old, new, 1)}
+
+
+def test_seeded_faults_are_found() -> None:
+    """A loop that turns more often, a kernel with a larger frame, a layer that writes outside the arena."""
+    machine = harness.find_machine("qemu-cortex-m4")
+    files = compile_model(DIGITS, Options("digits", "cortex-m4")).files
+    right = bound_files(files, machine)
+    loop = "for (int32_t o0 = 0; o0 < 4; o0++)"
+    turns = bound_files(changed(files, loop, loop.replace("4", "8")), machine)
+    assert turns.instructions > right.instructions + 1000
+    body = "static void digits_max_pool1(const int8_t *x, int8_t *y)\n{\n"
+    frame = "\tvolatile uint8_t waste[512];\n\twaste[0] = 0;\n"
+    deeper = bound_files(changed(files, body, body + frame), machine)
+    assert deeper.stack_bytes >= right.stack_bytes + 512 - 392
+    stray = "static volatile uint8_t stray;\n\n"
+    outside = changed(files, body, stray + body + "\tstray = (uint8_t)x[0];\n")
+    assert {one.symbol for one in bound_files(outside, machine).written} == {"digits_arena", "stray"}
+
+
+def test_the_command_and_the_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["bound", str(DIGITS), "--target", "cortex-m4", "--name", "digits"]
+    assert (
+        main([*words, "--json", str(tmp_path / "bound.json"), "--instructions", "1000", "--stack", "100"])
+        == 1
+    )
+    said = capsys.readouterr().out
+    (found,) = json.loads((tmp_path / "bound.json").read_text())
+    assert f"digits: a run can take {found['instructions']:,} instructions, allowed are 1,000" in said
+    assert f"a run can take {found['stack_bytes']:,} bytes of stack, allowed are 100" in said
+    assert "not shown: interrupts" in said
+    compiling = ["compile", str(DIGITS), "--target", "cortex-m4", "-o", str(tmp_path / "out")]
+    assert main([*compiling, f"--limit=instructions={found['instructions']}"]) == 0
+    assert main([*compiling, f"--limit=instructions={found['instructions'] - 1},the budget"]) != 0
+    assert "instructions, the budget allows" in capsys.readouterr().err
