@@ -88,6 +88,8 @@ LARGE_OUTPUTS = 0.0001
         (DEPTHWISE, "cortex-m0", "tinyml_depthwise_nibbles_halves_s8"),
         (DEPTHWISE, "cortex-m3", "tinyml_depthwise_nibbles_halves_s8"),
         (DEPTHWISE, "cortex-m4", "tinyml_depthwise_nibbles_dsp_s8"),
+        (DEPTHWISE, "cortex-m55", "tinyml_depthwise_nibbles_mve_s8"),
+        (DEPTHWISE, "riscv32-zve32x", "tinyml_depthwise_conv_rvv_s8"),  # in bytes
         (replace(DENSE, lowest=-7, bias=False), "cortex-m55", "tinyml_dense_nibbles_mve_s8"),
     ],
 )

@@ -24,6 +24,7 @@ from tinyml.ops.conv.depthwise_vectors import (
     DepthwiseConvHelium,
     DepthwiseConvHeliumScaled,
     DepthwiseConvVector,
+    DepthwiseConvVectorScaled,
     DepthwiseNibblesHelium,
     DepthwiseNibblesVector,
 )
@@ -99,6 +100,7 @@ register_kernels(
     DepthwiseConvHelium(),
     DepthwiseConvHeliumScaled(),
     DepthwiseConvVector(),
+    DepthwiseConvVectorScaled(),
     DepthwiseWhole(),
     DepthwiseDsp(),
     DepthwiseHalves(),

@@ -242,6 +242,20 @@ class DepthwiseConvVector(DepthwiseConvHelium):
         return quantized_record(layer, sheet, filters, rvv.channels_last(filters))
 
 
+class DepthwiseConvVectorScaled(DepthwiseConvVector):
+    """The same for small weights, which it multiplies by powers of two where outputs are large for sums."""
+
+    constraints = (*DepthwiseConvVector.constraints, int4_weights)
+
+    def refusal(self, layer: Layer[Convolution]) -> str | None:
+        """The other constraints are those of the scaled weights."""
+        small = int8_tensors(layer) and constant_weights(layer) and int4_weights(layer)
+        return DepthwiseConvVector().refusal(scaled(layer)) if small else super().refusal(layer)
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        super().emit(scaled(layer), sheet)
+
+
 class DepthwiseNibblesVector(DepthwiseConvVector):
     """With weights of four bits and vectors of RISC-V, unpacked before the first row."""
 
