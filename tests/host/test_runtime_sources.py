@@ -96,7 +96,7 @@ def test_static_functions_are_found(tmp_path: Path) -> None:
     assert "depthwise_halves_walk_any_once" in dict(
         static_functions(RUNTIME / "conv/depthwise_halves_armv6m.h")
     )
-    assert "conv_mve_apply_relu" in dict(static_functions(RUNTIME / "conv/conv_mve_s8.c"))
+    assert "conv_filters_mve_apply_relu" in dict(static_functions(RUNTIME / "conv/conv_filters_mve_s8.h"))
     odd = tmp_path / "odd_s8.c"
     odd.write_text("static int odd_one(int a)\n{\n}\nstatic inline int\nother(int a, int b)\n{\n}\n")
     assert misnamed(odd, set()) == ["other"]

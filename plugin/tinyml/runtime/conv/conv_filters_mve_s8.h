@@ -208,11 +208,11 @@ struct tinyml_conv_mve {
 
 /* One function each, so that only what a model uses is linked. */
 #define LOOP(name, multiply, round, limit, product, part)                                          \
-	NOT_INLINED void conv_mve_apply_##name(struct filters *filters)                            \
+	NOT_INLINED void conv_filters_mve_apply_##name(struct filters *filters)                    \
 	{                                                                                          \
 		APPLY(filters, multiply, round, limit, product, part);                             \
 	}                                                                                          \
-	const struct tinyml_conv_mve tinyml_conv_mve_##name = {conv_mve_apply_##name};
+	const struct tinyml_conv_mve tinyml_conv_mve_##name = {conv_filters_mve_apply_##name};
 LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT, MULTIPLY, APART)
 LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT, MULTIPLY, APART)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. The

@@ -37,10 +37,10 @@ NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct 
 	filters->others[1] = third;
 	filters->others[2] = fourth;
 	/* Outputs of the first window are written last. */
-	conv_mve_put(y + fourth, &block[12], some);
-	conv_mve_put(y + third, &block[8], some);
-	conv_mve_put(y + second, &block[4], some);
-	conv_mve_put(y, block, some);
+	conv_windows_mve_put(y + fourth, &block[12], some);
+	conv_windows_mve_put(y + third, &block[8], some);
+	conv_windows_mve_put(y + second, &block[4], some);
+	conv_windows_mve_put(y, block, some);
 }
 
 /* Apply all filters to the windows in the columns. */
@@ -105,8 +105,9 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
-	taking.offsets =
-		!taking.straight && conv_mve_find_offsets(&taking, offsets) ? offsets : NULL;
+	taking.offsets = !taking.straight && conv_windows_mve_find_offsets(&taking, offsets)
+				 ? offsets
+				 : NULL;
 	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
 	filters.pair_bytes = (nibbles ? 1 : 2) * vectors * TINYML_LANES;
 	filters.columns = columns;
@@ -138,11 +139,12 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 			if (!inside || j < begin || j >= end) {
 				const int32_t ox = p->from_the_end ? width - 1 - j : j;
 
-				conv_mve_gather_piecewise(p, from, oy, ox, column);
+				conv_windows_mve_gather_piecewise(p, from, oy, ox, column);
 			} else {
 				taken = end - j < WINDOWS - count ? end - j : WINDOWS - count;
-				conv_mve_take_windows(&taking, column,
-						      &first[(start + j * ahead) * w->in_c], taken);
+				conv_windows_mve_take_windows(&taking, column,
+							      &first[(start + j * ahead) * w->in_c],
+							      taken);
 			}
 			j += taken;
 			count += taken;

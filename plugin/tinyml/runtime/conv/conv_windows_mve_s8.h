@@ -28,7 +28,7 @@
 _Static_assert(NEXT_VECTOR == 64 && WINDOWS == 4, "assembly steps over four vectors of 16 bytes");
 
 /* As many bytes as fit into a vector. */
-static inline void conv_mve_put(int8_t *to, const int8_t *from, int32_t count)
+static inline void conv_windows_mve_put(int8_t *to, const int8_t *from, int32_t count)
 {
 	int32_t predicate;
 
@@ -49,7 +49,8 @@ static inline void conv_mve_put(int8_t *to, const int8_t *from, int32_t count)
 }
 
 /* Write bytes of a window into its column, from element `at` on. */
-static inline void conv_mve_put_run(int8_t *column, int32_t at, const int8_t *from, int32_t bytes)
+static inline void conv_windows_mve_put_run(int8_t *column, int32_t at, const int8_t *from,
+					    int32_t bytes)
 {
 	const int32_t lane = at & (TINYML_LANES - 1), room = TINYML_LANES - lane;
 
@@ -57,7 +58,7 @@ static inline void conv_mve_put_run(int8_t *column, int32_t at, const int8_t *fr
 	if (lane != 0) {
 		const int32_t some = bytes < room ? bytes : room;
 
-		conv_mve_put(column + lane, from, some);
+		conv_windows_mve_put(column + lane, from, some);
 		column += NEXT_VECTOR;
 		from += some;
 		bytes -= some;
@@ -79,8 +80,9 @@ static inline void conv_mve_put_run(int8_t *column, int32_t at, const int8_t *fr
 /* Copy a window element by element of the kernel: where it extends past the input, the zero point
  * is used.
  */
-NOT_INLINED void conv_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x,
-					   int32_t oy, int32_t ox, int8_t *column)
+NOT_INLINED void conv_windows_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p,
+						   const int8_t *x, int32_t oy, int32_t ox,
+						   int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
@@ -99,8 +101,8 @@ NOT_INLINED void conv_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p, c
 	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
 	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
 		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-			conv_mve_put_run(column, ky * row_bytes + kx * in_c,
-					 &x[kx * w->dilation_w * in_c], run * in_c);
+			conv_windows_mve_put_run(column, ky * row_bytes + kx * in_c,
+						 &x[kx * w->dilation_w * in_c], run * in_c);
 		}
 	}
 }
@@ -118,7 +120,8 @@ struct taking {
 };
 
 /* Rows of bytes become vectors of a column, one after the other. */
-static inline void conv_mve_take_rows(const struct taking *t, int8_t *column, const int8_t *from)
+static inline void conv_windows_mve_take_rows(const struct taking *t, int8_t *column,
+					      const int8_t *from)
 {
 	int32_t rows = t->rows;
 
@@ -141,8 +144,8 @@ static inline void conv_mve_take_rows(const struct taking *t, int8_t *column, co
 }
 
 /* Vectors of a column by the offsets of their elements. Only the last one may be incomplete. */
-static inline void conv_mve_take_elements(const struct taking *t, int8_t *column,
-					  const int8_t *from)
+static inline void conv_windows_mve_take_elements(const struct taking *t, int8_t *column,
+						  const int8_t *from)
 {
 	const int32_t more = (t->elements - 1) / TINYML_LANES;
 	const int32_t left = t->elements - more * TINYML_LANES;
@@ -187,8 +190,8 @@ static inline void conv_mve_take_elements(const struct taking *t, int8_t *column
  */
 #define FEWEST_OF_FOUR 25
 #define MOST_OF_FOUR   32
-static inline void conv_mve_take_four_times_8(const struct taking *t, int8_t *column,
-					      const int8_t *from, int32_t count)
+static inline void conv_windows_mve_take_four_times_8(const struct taking *t, int8_t *column,
+						      const int8_t *from, int32_t count)
 {
 	int32_t predicate;
 
@@ -222,22 +225,22 @@ static inline void conv_mve_take_four_times_8(const struct taking *t, int8_t *co
 }
 
 /* Windows that follow one another. */
-NOT_INLINED void conv_mve_take_windows(const struct taking *t, int8_t *column, const int8_t *from,
-				       int32_t count)
+NOT_INLINED void conv_windows_mve_take_windows(const struct taking *t, int8_t *column,
+					       const int8_t *from, int32_t count)
 {
 	if (t->offsets != NULL && t->elements >= FEWEST_OF_FOUR && t->elements <= MOST_OF_FOUR) {
-		conv_mve_take_four_times_8(t, column, from, count);
+		conv_windows_mve_take_four_times_8(t, column, from, count);
 		return;
 	}
 	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
 		if (t->straight) {
-			conv_mve_take_rows(t, column, from);
+			conv_windows_mve_take_rows(t, column, from);
 		} else if (t->offsets != NULL) {
-			conv_mve_take_elements(t, column, from);
+			conv_windows_mve_take_elements(t, column, from);
 		} else {
 			for (int32_t i = 0; i < t->rows; i++) {
-				conv_mve_put_run(column, i * t->row_bytes, &from[i * t->in_bytes],
-						 t->row_bytes);
+				conv_windows_mve_put_run(column, i * t->row_bytes,
+							 &from[i * t->in_bytes], t->row_bytes);
 			}
 		}
 	}
@@ -245,7 +248,7 @@ NOT_INLINED void conv_mve_take_windows(const struct taking *t, int8_t *column, c
 
 /* Offsets of the elements of a window, if there are few. */
 #define OFFSETS 64
-static bool conv_mve_find_offsets(const struct taking *t, uint16_t *offsets)
+static bool conv_windows_mve_find_offsets(const struct taking *t, uint16_t *offsets)
 {
 	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
 		return false;
