@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tinyml.harness.program_build import RUNTIME_C
 from tinyml.harness.tools import host_compiler
+from tinyml.player import records
 from tinyml.player.encode import HEADER
 from tinyml.player.kernels import BY_NUMBER
 from tinyml.player.layout import Layout
@@ -35,6 +36,12 @@ def test_numbers_and_records_stay() -> None:
     }
     assert {name: now.get(name) for name in published} == published
     assert set(now) == set(published), "add new kernels to tests/recorded/play_kernels.json"
+
+
+def test_equal_records_are_one() -> None:
+    """The work of a call is looked up by its record: of two that are equal, one would have the other's."""
+    layouts = [value for value in vars(records).values() if isinstance(value, Layout)]
+    assert len(set(layouts)) == len({id(layout) for layout in layouts})
 
 
 def structures() -> dict[str, list[str]]:

@@ -279,12 +279,7 @@ REQUANTIZE = Layout(
         *("H .from", "H .to"),
     )
 )
-COMPARE = Layout(
-    (
-        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
-        *("H .type", "H .function"),
-    )
-)
+COMPARE = BINARY_WHOLE  # which has the same members
 COMPARE_BYTES = Layout(
     (
         *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),

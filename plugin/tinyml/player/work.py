@@ -205,7 +205,6 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.LEAKY_S16: lambda members: 4 * int(members[".count"]),
     records.SIGMOID_S16: lambda members: 8 * int(members[".count"]),
     records.REQUANTIZE: lambda members: 8 * int(members[".count"]),
-    records.COMPARE: lambda members: 16 * _count(members),
     records.COMPARE_BYTES: lambda members: 16 * _count(members),
     records.WHERE: lambda members: 16 * _count(members),
     records.GATHER_ELEMENTS: lambda members: 16 * _count(members),

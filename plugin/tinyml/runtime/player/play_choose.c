@@ -88,7 +88,7 @@ uint32_t tinyml_check_compare(struct tinyml_check *check)
 	tinyml_check_reads(check, 1, tinyml_check_elements(check, r->extents, r->b_steps, size),
 			   size);
 	tinyml_check_writes(check, 2, count, 1);
-	return tinyml_check_times(count, 16);
+	return tinyml_check_times(count, 32);
 }
 
 /* Both operands on one scale. */
