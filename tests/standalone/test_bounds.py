@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 from tinyml import harness
+from tinyml.base.errors import ConfigError
 from tinyml.bounds import Bound, NoBoundError, bound_files, bound_image
+from tinyml.bounds.images import built_models
 from tinyml.cores.toolchains import ARM
 from tinyml.harness import tools
+from tinyml.harness.generated import read_generated
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.verbs.cli import main
@@ -191,3 +194,20 @@ def test_the_command_and_the_budget(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*compiling, f"--limit=instructions={found['instructions']}"]) == 0
     assert main([*compiling, f"--limit=instructions={found['instructions'] - 1},the budget"]) != 0
     assert "instructions, the budget allows" in capsys.readouterr().err
+
+
+def test_the_image_of_a_build(tmp_path: Path) -> None:
+    """The folders of a west build: the image, and the generated C of its models beside it."""
+    machine = harness.find_machine("qemu-cortex-m4")
+    files = compile_model(DIGITS, Options("digits", "cortex-m4")).files
+    generated = tmp_path / "tinyml" / "digits"
+    for folder in (generated, tmp_path / "zephyr"):
+        folder.mkdir(parents=True)
+    for name, text in files.items():
+        (generated / name).write_text(text)
+    image = harness.build(read_generated(generated), machine, tmp_path, harness.Options(lines=True))
+    image.path.rename(tmp_path / "zephyr" / "zephyr.elf")
+    (built,) = built_models(tmp_path, "digits")
+    assert built.bound() == bound_files(files, machine)
+    with pytest.raises(ConfigError, match="the image has no model called kws"):
+        built_models(tmp_path, "kws")

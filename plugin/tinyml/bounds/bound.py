@@ -117,10 +117,9 @@ def bound_generated(model: Generated, machine: Machine, folder: Path) -> Bound:
 
 
 def models_in(elf: Elf) -> list[str]:
-    """The models in an image: each has a function NAME_run() and a record NAME_model."""
+    """What may be models in an image, because it has a function NAME_run()."""
     functions = {symbol.name for symbol in elf.symbols if not symbol.is_object}
-    names = (symbol.name.removesuffix("_model") for symbol in elf.symbols if symbol.name.endswith("_model"))
-    return sorted({name for name in names if f"{name}_run" in functions})
+    return sorted(name.removesuffix("_run") for name in functions if name.endswith("_run"))
 
 
 def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
@@ -129,7 +128,7 @@ def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
     run = elf.symbol(f"{model}_run")
     if run is None:
         known = ", ".join(models_in(elf)) or "none"
-        raise ConfigError(f"{path.name} has no function {model}_run", f"models in it: {known}")
+        raise ConfigError(f"{path.name} has no function {model}_run", f"it has those of: {known}")
     newest = ("-m", "armv8.1-m.main") if "v8.1-M" in tools.attributes(ARM, path) else ()
     code = disassemble(tools.disassembly(ARM, path, *newest))
     operations, undecoded = decode(list(code.values()))

@@ -33,10 +33,9 @@ def built_models(folder: Path, name: str = "") -> list[BuiltModel]:
     found = []
     for image in images:
         if image.is_file():
-            sources = image.parent.parent / "tinyml"
             names = models_in(read_elf(image))
-            folders = [sources / model for model in names if (sources / model / f"{model}.c").is_file()]
-            found += [BuiltModel(image, read_generated(place)) for place in folders]
+            folders = [path.parent for path in sorted(image.parent.parent.glob("tinyml/*/*.c"))]
+            found += [BuiltModel(image, read_generated(place)) for place in folders if place.name in names]
     if not found:
         raise ConfigError(
             f"{folder} has no image with a model: no zephyr/zephyr.elf with generated C in tinyml",
