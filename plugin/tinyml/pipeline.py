@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers
+from tinyml.adapt.plan import AdaptPlan, plan_adapt
 from tinyml.base import limits
 from tinyml.base.naming import check_name, model_name
 from tinyml.base.progress import Progress, silent
@@ -87,6 +88,7 @@ class Compiled:
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
     tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
     watch: WatchPlan | None = None  # the counters of a watched model
+    adapt: AdaptPlan | None = None  # what it learns on the device
     files_read: tuple[Path, ...] = ()  # the model and its external data
     read_ns: int = 0  # when, in nanoseconds since 1970
 
@@ -265,6 +267,11 @@ def compile_graph(
 
         graph = on_npu(graph, options)
         verify(graph, "npu")
+    learning = None
+    if options.adapt:
+        graph, learning = plan_adapt(graph, name, options.adapt, origin.sha256)
+        verify(graph, "adapt")
+        graph = replace(graph, notes=(*graph.notes, *learning.notes))
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = lay_out(graph, target, options)
     if observe:
@@ -275,7 +282,7 @@ def compile_graph(
     counters = _counters(graph, watched or Watched(), options, macs)
     if counters:
         graph = replace(graph, notes=(*graph.notes, *counters.notes))
-    emitted = emit(name, graph, placed, selected, target, origin, feed, sources, counters)
+    emitted = emit(name, graph, placed, selected, target, origin, feed, sources, counters, learning)
     summary = summarize(
         name,
         graph,
@@ -290,6 +297,7 @@ def compile_graph(
         emitted.set,
         goal,
         emitted.watch,
+        emitted.adapt,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(
@@ -303,6 +311,7 @@ def compile_graph(
         layer_functions=emitted.layer_functions,
         tallies=emitted.tallies,
         watch=counters,
+        adapt=learning,
     )
 
 

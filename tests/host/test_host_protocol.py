@@ -327,7 +327,7 @@ def test_a_busy_model_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_state_that_another_thread_has_changed() -> None:
     """Inputs of a sequence go on only where the device says that its model is as it was left."""
-    model = device_session.DeviceModel(0, "m", "", 0, True, True, False, False, (), ())
+    model = device_session.DeviceModel(0, "m", "", 0, True, True, False, False, False, (), ())
     greeting = device_session.Greeting(512, 1, False, False, 0, 0, 0)
     lost = Session(Played(lambda number, _: answer(number, b"\0")), "a board")
     lost.greeting = greeting

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tinyml.api.adapting import Adapted
 from tinyml.api.data import DataLike, data_file, example_of
 from tinyml.api.printed_tables import frame
 from tinyml.api.sources import Model, ModelLike, Port, as_model
@@ -125,6 +126,20 @@ class CompiledModel:
             else {}
         )
         return write_folder(self.built, Path(folder), others, depfile, sources)
+
+    def adapt(self, x: DataLike | None = None, y: DataLike | None = None, *, batch: bool = False) -> Adapted:
+        """What the model learns from rows of ``x`` with labels ``y``, as a device would in every bit.
+
+        The model must be compiled with ``adapt=``. Without ``x``, it has learnt nothing yet.
+        """
+        if self.built.adapt is None:
+            raise ConfigError(
+                f"{self.name} was not compiled to learn", 'tinyml.compile(..., adapt="last"), or "prototypes"'
+            )
+        adapted = Adapted(self.name, self.built.graph, self.built.adapt)
+        if x is not None:
+            adapted.learn(x, y, batch=batch)
+        return adapted
 
     @property
     def _file_name(self) -> str:

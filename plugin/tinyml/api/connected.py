@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.api.compiled import as_compiled
+from tinyml.api.connected_adapter import DeviceAdapter
 from tinyml.api.data import DataLike, check_data, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
 from tinyml.api.printed_tables import table
@@ -178,6 +179,38 @@ class Device:
                 "watch: true in tinyml.yaml, CONFIG_TINYML_WATCH=y",
             )
         return of_cbor(self._session.counters(chosen.index, reset))
+
+    def adapter(self, model: str | None = None) -> DeviceAdapter:
+        """What a model with ``adapt:`` has learnt on the device, and how it learns more."""
+        chosen = self._find(model)
+        if not chosen.learns:
+            raise ConfigError(
+                f"{chosen.name} on {self.where} does not learn",
+                "adapt: last in tinyml.yaml, CONFIG_TINYML_ADAPT=y",
+            )
+        return DeviceAdapter(self._session, chosen.index, self.where)
+
+    def learn(
+        self, x: DataLike, y: DataLike | None = None, *, model: str | None = None, batch: bool = False
+    ) -> list[int]:
+        """Run each row of ``x`` on the device and let it learn the label; what it answered to each.
+
+        ``batch``: one step with all rows. ``adapter()`` has the rest: learnt bytes, classes, the factory.
+        """
+        chosen, adapter = self._find(model), self.adapter(model)
+        with test_set(x, y) as (path, truth_file):
+            check_data(path)
+            test = read_samples(Request(path, labels=truth_file, samples=EVERY), _graph(chosen))
+        labels = test.labels if test.labels is not None else [0] * len(test.inputs)
+        if batch:
+            adapter.begin()
+        found = []
+        for index, (sample, label) in enumerate(zip(test.inputs, labels, strict=True)):
+            self._run(chosen, sample, index, index == 0)
+            found.append(adapter.learn(label))
+        if batch:
+            adapter.end()
+        return found
 
     def release(self) -> None:
         """Let the firmware use a model again that this program has filled or read."""

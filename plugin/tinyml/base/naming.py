@@ -46,7 +46,10 @@ LONGEST = 100
 TABLES = "_weights"
 """After a model's name: the header with its constants."""
 
-MEMBERS = ("feed", "input", "model", "output", "reset", "run", "watch", "watcher", "weights")
+MEMBERS = (
+    *("adapter", "enroll", "factory", "forget", "learn", "learnt", "nearest", "restore", "unusual"),
+    *("feed", "input", "model", "output", "reset", "run", "watch", "watcher", "weights"),
+)
 """After a model's name: functions, and files with their names. Ports continue them: ``kws_input_left()``."""
 
 PREFIX = "tinyml"

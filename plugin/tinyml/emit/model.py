@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from tinyml import __version__
+from tinyml.adapt.plan import AdaptPlan
 from tinyml.base import c
 from tinyml.base.errors import ConfigError
 from tinyml.base.naming import TABLES
 from tinyml.base.templates import render
 from tinyml.cores.targets import Target
+from tinyml.emit.adapt import AdaptCode, adapt_code
 from tinyml.emit.checksum import crc_of
 from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
@@ -61,6 +63,7 @@ class Emitted:
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
     tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
     watch: WatchCode | None = None  # the counters, if it has some
+    adapt: AdaptCode | None = None  # what it learns, if it does
 
 
 @cache
@@ -81,6 +84,7 @@ def emit(
     feed: FeedCode | None = None,
     sources: Sequence[Path] = (),
     counters: WatchPlan | None = None,
+    learning: AdaptPlan | None = None,
 ) -> Emitted:
     """A compiled model as text; ``feed`` is its front end, ``sources`` C that kernels from outside call."""
     addresses = Addresses(name, graph, plan, parameters(graph))
@@ -90,7 +94,8 @@ def emit(
     inputs = ports(name, graph, graph.inputs, "input", addresses)
     outputs = ports(name, graph, graph.outputs, "output", addresses)
     layer_bytes = _layer_bytes(plan, len(selected), codes)
-    all_tables = (*tables, *(feed.tables if feed else ()))
+    adapt = adapt_code(name, learning) if learning else None
+    all_tables = (*tables, *(feed.tables if feed else ()), *(adapt.tables if adapt else ()))
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     rows = rows_code(selected, plan, target)
@@ -113,7 +118,8 @@ def emit(
         "lower_bound_bytes": plan.lower_bound_bytes,
         "weights_bytes": sum(layer_bytes)
         + (feed.flash_bytes if feed else 0)
-        + (watch.flash_bytes if watch else 0),
+        + (watch.flash_bytes if watch else 0)
+        + (adapt.flash_bytes if adapt else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
         "headers": _headers(codes, more),
         "libm": libm,
@@ -130,6 +136,7 @@ def emit(
         "feed": feed,
         "rows": rows,
         "watch": watch,
+        "adapt": adapt,
         "own_code": _own_code(selected, sources),
         "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,
@@ -148,7 +155,7 @@ def emit(
     functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
     steps = (step for step in range(len(selected)) if step not in plan.free)
     tallies = {step: code.tally for step, code in zip(steps, codes, strict=True)}
-    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies, watch)
+    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies, watch, adapt)
 
 
 def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dict[str, object]]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml.cores.targets import Target
+from tinyml.emit.adapt import AdaptCode
+from tinyml.emit.adapt import summary_of as summary_of_adapt
 from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.watch import SOURCE, WatchCode, summary_of
@@ -43,6 +45,7 @@ def summarize(
     set_: str = "",
     goal: Goal = BALANCED,
     watch: WatchCode | None = None,
+    adapt: AdaptCode | None = None,
 ) -> Summary:
     """Everything in plain JSON types.
 
@@ -50,7 +53,7 @@ def summarize(
     """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
     rows = rows_code(selected, plan, target)
-    runtime = sorted(kernels | set(feed.sources if feed else ()) | ({SOURCE} if watch else set()))
+    runtime = sorted(kernels | set(feed.sources if feed else ()) | ({SOURCE} if watch else set()) | set(adapt.sources if adapt else ()))
     return Summary(
         {
             "name": name,
@@ -64,10 +67,12 @@ def summarize(
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)
             + (feed.ram_bytes if feed else 0)
             + (rows.ram_bytes if rows else 0)
-            + (watch.ram_bytes if watch else 0),
+            + (watch.ram_bytes if watch else 0)
+            + (adapt.ram_bytes if adapt else 0),
             "weights_bytes": sum(layer_bytes)
             + (feed.flash_bytes if feed else 0)
-            + (watch.flash_bytes if watch else 0),
+            + (watch.flash_bytes if watch else 0)
+            + (adapt.flash_bytes if adapt else 0),
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
@@ -78,6 +83,7 @@ def summarize(
             **({"frontend": _frontend(feed)} if feed else {}),
             **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
             **({"watch": summary_of(watch, target.name)} if watch else {}),
+            **({"adapt": summary_of_adapt(adapt)} if adapt else {}),
             **({"npu": parts} if (parts := _npu(selected)) else {}),
             "sources": {
                 "runtime": runtime,

@@ -51,6 +51,7 @@ class Command(IntEnum):
     BYE = 9
     SLOT = 10
     WATCH = 11
+    ADAPT = 12
 
 
 class Status(IntEnum):
@@ -110,6 +111,7 @@ class DeviceModel:
     has_state: bool
     takes_rows: bool  # it computes while its input comes
     is_watched: bool  # it counts what it sees and decides
+    learns: bool  # on the device
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
 
@@ -176,6 +178,7 @@ class Session:
             bool(abilities & 2),
             bool(abilities & 4),
             bool(abilities & 8),
+            bool(abilities & 16),
             tuple(self._tensor(index, 0, i) for i in range(inputs)),
             tuple(self._tensor(index, 1, i) for i in range(outputs)),
         )
@@ -249,6 +252,12 @@ class Session:
         if reset:
             self.ask(Command.WATCH, struct.pack("<BBH", model, 1, total))
         return found
+
+    def adapt(self, model: int, action: int, arguments: bytes = b"") -> tuple[int, bytes]:
+        """A request of <tinyml/adapt.h>: the status, and what follows it."""
+        results = self.ask(Command.ADAPT, bytes([model, action]) + arguments)
+        (status,) = struct.unpack_from("<i", results)
+        return status, results[4:]
 
     def bye(self) -> None:
         """Release the model, without waiting for an answer."""

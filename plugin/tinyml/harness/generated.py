@@ -47,6 +47,7 @@ class Generated:
     row_bytes: int = 0  # of the input, if the application feeds it in rows
     npu: str = ""  # the accelerator that computes a part of it
     watched: bool = False  # it counts what it sees and decides
+    adapts: str = ""  # what it learns on the device: a kind of <tinyml/adapt.h>
     opened_by: str = ""  # the function that finds the model, if it is data for the player
 
     @property
@@ -74,6 +75,9 @@ class Generated:
             bytes_ = sum(port.bytes for port in self.inputs)
             found += [f"TINYML_HARNESS_INPUT_BYTES={bytes_}u", f"TINYML_HARNESS_ROW_BYTES={self.row_bytes}u"]
         found += [f"TINYML_HARNESS_WATCH={self.name}_watcher"] if self.watched else []
+        if self.adapts:
+            kind = f"TINYML_HARNESS_ADAPT_KIND=tinyml_adapt_{self.adapts}"
+            found += [f"TINYML_HARNESS_ADAPT={self.name}_adapter", kind]
         return tuple(found)
 
 
@@ -98,6 +102,7 @@ def read_generated(folder: Path) -> Generated:
         row_bytes=int(summary.get("rows", {}).get("row_bytes", 0)),
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
         watched="watch" in summary,
+        adapts=str(summary.get("adapt", {}).get("kind", "")),
         opened_by=str(summary.get("open", "")),
     )
 

@@ -135,6 +135,7 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         main, port = "serve.c", (*port, "line_qemu.c" if machine.board else "line_host.c")
         rooms = ("host", "watch") if model.watched else ("host",)
         served = [path for room in rooms for path in sorted((RUNTIME_C / room).glob("*.c"))]
+        served += [RUNTIME_C / "adapt" / "request.c"] if model.adapts else []
         units += [
             Unit(path, RUNTIME, ours, includes)
             for path in served

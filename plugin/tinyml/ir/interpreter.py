@@ -24,23 +24,37 @@ def initial_state(graph: Graph) -> dict[str, Array]:
     return values
 
 
-def interpret(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
-    """Every tensor that is not a constant, for each of several consecutive runs."""
-    state = initial_state(graph)
-    needed = guards(graph)
-    runs = []
-    for sample in samples:
-        values: dict[str, Array] = {**state, **sample}
-        for node, guard in zip(graph.nodes, needed, strict=True):
+class Interpreter:
+    """A graph with its state, run by run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._needed = guards(graph)
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the state before the first run."""
+        self._state = initial_state(self.graph)
+
+    def run(self, sample: Mapping[str, Array]) -> dict[str, Array]:
+        """Every tensor that is not a constant."""
+        graph = self.graph
+        values: dict[str, Array] = {**self._state, **sample}
+        for node, guard in zip(graph.nodes, self._needed, strict=True):
             layer = graph.layer(node)
             if not all(bool(_value(graph, name, values).reshape(())) is truth for name, truth in guard):
                 values.update({t.name: np.zeros(t.shape, t.dtype.numpy) for t in layer.outputs})
                 continue  # of a branch that is not taken
             for tensor, array in zip(layer.outputs, evaluate(layer, values), strict=True):
                 values[tensor.name] = array
-        state = {s.tensor: values[s.update] for s in graph.states}
-        runs.append(values)
-    return runs
+        self._state = {s.tensor: values[s.update] for s in graph.states}
+        return values
+
+
+def interpret(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    """Every tensor that is not a constant, for each of several consecutive runs."""
+    machine = Interpreter(graph)
+    return [machine.run(sample) for sample in samples]
 
 
 def _value(graph: Graph, name: str, values: Mapping[str, Array]) -> Array:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tinyml.base.errors import ConfigError
 from tinyml.cores.accelerators import ACCELERATORS, LISTED, unknown
-from tinyml.settings import evaluation, interface, quantize_request
+from tinyml.settings import adapt_request, evaluation, interface, quantize_request
+from tinyml.settings.adapt_request import Adapt
 from tinyml.settings.forms import Choice, Names, list_of_texts, mapping_of
 from tinyml.settings.optimize import GOALS, find_goal
 from tinyml.settings.passing import SPELLINGS, WORDS, Io
@@ -289,6 +290,49 @@ class Quantize(Form):
         if value is not None and not isinstance(value, Request):
             raise ConfigError(f"quantize is {kind(value)}", 'tinyml.quantize(), or calibration="data.npz"')
         return value
+
+
+class Adapting(Form):
+    """What learns on the device, and its settings by key, as texts; their paths are relative."""
+
+    many = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, str]:
+        given = adapt_request.settings(value, where)
+        for key in adapt_request.PATHS:
+            if key in given:
+                given[key] = relative_path(given[key], where, f"adapt: {key}")
+        return given
+
+    def schema(self) -> dict[str, Any]:
+        found = mapping_of(adapt_request.KEYS, ["kind"])
+        found["properties"]["kind"]["enum"] = list(adapt_request.KINDS)
+        return {"anyOf": [{"enum": list(adapt_request.KINDS)}, found]}
+
+    def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
+        return adapt_request.parse_items(words, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        if folder is not None:
+            value = self.relocated(value, lambda file: (folder / file).as_posix())
+        return [f"{key}={text}" for key, text in value.items()]
+
+    def yaml(self, value: Any) -> Any:
+        if list(value) == ["kind"]:
+            return value["kind"]
+        return {key: as_number(text) for key, text in value.items()}
+
+    def relocated(self, value: Any, to: Callable[[str], str]) -> dict[str, str]:
+        return {key: to(text) if key in adapt_request.PATHS else text for key, text in value.items()}
+
+    def option(self, value: Any, folder: Path) -> Adapt | None:
+        return adapt_request.from_settings(value, folder) if value else None
+
+    def accept(self, value: Any) -> Adapt | None:
+        if value is None or isinstance(value, Adapt):
+            return value
+        return adapt_request.from_settings(adapt_request.settings(value, ""), Path())
 
 
 class Frontend(Form):

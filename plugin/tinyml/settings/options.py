@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError
 from tinyml.cores.targets import TARGETS
+from tinyml.settings.adapt_request import KEYS as ADAPT_KEYS
+from tinyml.settings.adapt_request import Adapt
 from tinyml.settings.forms import DataFile, Files, Names, Switch, Text
 from tinyml.settings.model_forms import (
     KERNELS,
     Accelerator,
+    Adapting,
     Classes,
     Frontend,
     Passing,
@@ -165,6 +168,19 @@ class Options:
         describe=lambda file: [f"watched against {file.name}"] if file else [],
     )
 
+    adapt: Setting[Adapt | None, Mapping[str, object] | str | Adapt] = Setting(
+        None,
+        Adapting(),
+        "what the model learns on the device: `last`, `prototypes` or `threshold`, or a mapping with `kind` "
+        "and its settings; gives kws_learn() or kws_enroll(): see [adapt.md](adapt.md)",
+        metavar="KIND|KEY=VALUE",
+        command="what the model learns on the device: last, prototypes or threshold, then KEY=VALUE "
+        "(repeatable) as in tinyml.yaml: " + ", ".join(ADAPT_KEYS),
+        ini="what models learn on the device: kind, then `key=value` as in tinyml.yaml, one per line: see "
+        "[adapt.md](adapt.md)",
+        describe=lambda adapt: [adapt.describe()] if adapt else [],
+    )
+
     # Of the build and of tests, not of a model.
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
@@ -186,6 +202,8 @@ class Options:
                 "the inputs of a watched model cannot arrive in rows: they are counted before a run",
                 "io arena, or no watch",
             )
+        if self.adapt and self.io.rows:
+            raise ConfigError("a model whose input arrives in rows cannot learn", "io arena, or no adapt")
         if self.watch_data is not None and not self.watch:
             raise ConfigError("watch_data is for a model that is watched", "watch: true, or no watch_data")
 

@@ -33,6 +33,23 @@ static size_t watch_model(const struct tinyml_model *model, size_t offset, uint8
 #define watch_model NULL
 #endif
 
+#ifdef TINYML_HARNESS_ADAPT
+#include <tinyml/adapt.h>
+
+extern const struct TINYML_HARNESS_ADAPT_KIND TINYML_HARNESS_ADAPT;
+
+static size_t adapt_model(const struct tinyml_model *model, const uint8_t *request, size_t bytes,
+			  uint8_t *answer, size_t room)
+{
+	(void)model;
+	return answer == NULL ? 1u
+			      : tinyml_adapt_request(&TINYML_HARNESS_ADAPT.adapt, request, bytes,
+						     answer, room);
+}
+#else
+#define adapt_model NULL
+#endif
+
 int main(void)
 {
 	const struct tinyml_host_port port = {
@@ -41,6 +58,7 @@ int main(void)
 		.cycles = line_cycles,
 		.describe_clock = line_describe_clock,
 		.watch = watch_model,
+		.adapt = adapt_model,
 	};
 	static struct tinyml_host host;
 	uint8_t byte;

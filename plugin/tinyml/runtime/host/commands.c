@@ -162,6 +162,10 @@ static int commands_describe_model(struct tinyml_host *host, const struct tinyml
 				    (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u) |
 				    (commands_watch_bytes(host->port, model) != 0u
 					     ? TINYML_HOST_HAS_WATCH
+					     : 0u) |
+				    (host->port->adapt != NULL &&
+						     host->port->adapt(model, NULL, 0, NULL, 0) != 0u
+					     ? TINYML_HOST_CAN_LEARN
 					     : 0u),
 			    1);
 	commands_put(host, model->name, strlen(model->name));
@@ -346,6 +350,24 @@ static int commands_read_watch(struct tinyml_host *host, const struct tinyml_mod
 	return TINYML_HOST_OK;
 }
 
+/* A request about what a model learns. It is held, because its last run is part of it. */
+static int commands_adapt(struct tinyml_host *host, const struct tinyml_model *model,
+			  const uint8_t *arguments, size_t bytes)
+{
+	int status;
+
+	if (host->port->adapt == NULL || host->port->adapt(model, NULL, 0, NULL, 0) == 0u) {
+		return TINYML_HOST_UNKNOWN;
+	}
+	status = commands_hold(host, model);
+	if (status == TINYML_HOST_OK) {
+		host->answer_bytes += host->port->adapt(model, arguments, bytes,
+							&host->answer[host->answer_bytes],
+							ANSWER_ROOM - host->answer_bytes);
+	}
+	return status;
+}
+
 /* Names, shapes and pointers of a model that another thread may replace meanwhile. */
 static int commands_describe(struct tinyml_host *host, const struct tinyml_model *model,
 			     const uint8_t *arguments, bool is_tensor)
@@ -395,6 +417,8 @@ static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 		return commands_run(host, model);
 	case TINYML_HOST_WATCH:
 		return bytes < 3u ? TINYML_HOST_WRONG : commands_read_watch(host, model, arguments);
+	case TINYML_HOST_ADAPT:
+		return commands_adapt(host, model, arguments, bytes);
 	default: /* TINYML_HOST_READ */
 		return bytes < 6u ? TINYML_HOST_WRONG
 				  : commands_read_outputs(host, model, arguments);
@@ -423,6 +447,7 @@ static int commands_execute(struct tinyml_host *host, uint8_t command, uint8_t *
 	case TINYML_HOST_RUN:
 	case TINYML_HOST_READ:
 	case TINYML_HOST_WATCH:
+	case TINYML_HOST_ADAPT:
 		model = bytes < 1u ? NULL : host->port->model(arguments[0]);
 		return model == NULL ? TINYML_HOST_WRONG
 				     : commands_execute_for(host, command, model, arguments + 1,

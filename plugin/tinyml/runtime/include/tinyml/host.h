@@ -45,6 +45,8 @@
  *	                                 -> bytes of the whole (2), those from the offset that fit:
  *	                                    the counters in CBOR, see <tinyml/watch.h>. `reset`:
  *	                                    then start the next period
+ *	ADAPT  model (1) and a request of <tinyml/adapt.h>
+ *	                                 -> its answer
  *
  * `continued` is 1 if nobody else has used the model since the requests before; its state is as
  * they have left it. Firmware of earlier versions leaves it out.
@@ -83,6 +85,7 @@ enum tinyml_host_command {
 	TINYML_HOST_BYE,
 	TINYML_HOST_SLOT,
 	TINYML_HOST_WATCH,
+	TINYML_HOST_ADAPT,
 };
 
 enum tinyml_host_status {
@@ -101,6 +104,7 @@ enum tinyml_host_status {
 #define TINYML_HOST_CAN_RESET  2u
 #define TINYML_HOST_HAS_WATCH  8u /* counters of what it sees and decides */
 #define TINYML_HOST_TAKES_ROWS 4u /* it computes while its input is written, in order */
+#define TINYML_HOST_CAN_LEARN  16u
 
 /** How long something takes, in cycles of the port's clock. */
 struct tinyml_host_clock {
@@ -141,6 +145,11 @@ struct tinyml_host_port {
 	 * has none. With an answer of NULL, the next period starts. */
 	size_t (*watch)(const struct tinyml_model *model, size_t offset, uint8_t *answer,
 			size_t room);
+
+	/** A request for tinyml_adapt_request(); returns the bytes of the answer, 0 if the model
+	 * learns nothing. Without an answer, 1 if it does. */
+	size_t (*adapt)(const struct tinyml_model *model, const uint8_t *request, size_t bytes,
+			uint8_t *answer, size_t room);
 };
 
 /** A conversation. Only `port` is the caller's to set; everything else starts as zero. */

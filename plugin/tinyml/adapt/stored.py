@@ -1,0 +1,77 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What was learnt as bytes, as a device stores them: runtime/adapt/stored.c has the same."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TypeAlias
+
+import numpy as np
+
+from tinyml.adapt.errors import Damaged, Other
+from tinyml.adapt.last import LastLayer
+from tinyml.adapt.plan import AdaptPlan, stored_bytes
+from tinyml.adapt.prototypes import MOST_EXAMPLES, ClassMeans
+from tinyml.adapt.threshold import Normal
+
+Learner: TypeAlias = LastLayer | ClassMeans | Normal
+
+_KINDS = {LastLayer: 0x54410001, ClassMeans: 0x54410101, Normal: 0x54410201}
+_AFTER_CRC = struct.Struct("<I8sI")
+HEADER_BYTES = 4 + _AFTER_CRC.size
+
+
+def encode(learner: Learner, plan: AdaptPlan) -> bytes:
+    """The bytes that NAME_learnt() gives."""
+    if isinstance(learner, LastLayer):
+        values = learner.values.astype("<f4").tobytes()
+    elif isinstance(learner, ClassMeans):
+        values = learner.sums.astype("<i2").tobytes() + learner.counts.astype("<u2").tobytes()
+    else:
+        values = struct.pack("<ffI", learner.mean, learner.squares, learner.count)
+    values = values.ljust(stored_bytes(plan.part), b"\0")
+    rest = _AFTER_CRC.pack(_KINDS[type(learner)], plan.digest, learner.count) + values
+    return struct.pack("<I", zlib.crc32(rest)) + rest
+
+
+def restore(learner: Learner, plan: AdaptPlan, data: bytes) -> None:
+    """Take bytes back, as NAME_restore() does; nothing changes if they are refused."""
+    if len(data) < HEADER_BYTES:
+        raise Damaged(f"{len(data)} bytes cannot have been learnt", "all bytes that learnt() gave")
+    (crc,) = struct.unpack_from("<I", data)
+    kind, digest, count = _AFTER_CRC.unpack_from(data, 4)
+    size = HEADER_BYTES + stored_bytes(plan.part)
+    if kind != _KINDS[type(learner)] or digest != plan.digest or len(data) != size:
+        raise Other("these bytes were learnt by another model, kind or version", "learn again")
+    if crc != zlib.crc32(data[4:]) or not _load(learner, data[HEADER_BYTES:], count):
+        raise Damaged("these bytes are damaged, or outside the limits", "learn again")
+
+
+def _load(learner: Learner, values: bytes, count: int) -> bool:
+    if isinstance(learner, LastLayer):
+        found = np.frombuffer(values, "<f4").astype(np.float32)
+        if not learner.valid(found):
+            return False
+        learner.factory()
+        learner.values = found
+    elif isinstance(learner, ClassMeans):
+        part = learner.part
+        split = 2 * part.classes * part.features
+        sums = np.frombuffer(values[:split], "<i2").reshape(part.classes, part.features).astype(np.int16)
+        counts = np.frombuffer(values[split : split + 2 * part.classes], "<u2").astype(np.uint16)
+        most = counts.astype(np.int64)[:, np.newaxis]
+        if (counts > MOST_EXAMPLES).any() or (sums > 127 * most).any() or (sums < -128 * most).any():
+            return False
+        learner.factory()
+        learner.sums, learner.counts = sums, counts
+    else:
+        mean, squares, examples = struct.unpack_from("<ffI", values)
+        if not (abs(mean) < 1e30 and 0 <= squares < 1e30):
+            return False
+        learner.factory()
+        learner.mean, learner.squares, learner.count = np.float32(mean), np.float32(squares), examples
+        return True
+    learner.count = count
+    return True

@@ -1,0 +1,80 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What scores are usual, in numpy: the same float32 in the same order as runtime/adapt/threshold.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.adapt.errors import InfiniteLoss, NoRun
+from tinyml.adapt.plan import Threshold
+from tinyml.ir import Array, DType, Tensor
+from tinyml.ops.shared.quant import quant_of
+
+_USUAL = np.float32(1e30)
+
+
+def _real(array: Array, tensor: Tensor) -> Array:
+    if tensor.dtype is DType.FLOAT32:
+        return array.reshape(-1).astype(np.float32)
+    quant = quant_of(tensor)
+    stored = (array.reshape(-1).astype(np.int32) - quant.zero_point).astype(np.float32)
+    real: Array = stored * np.float32(quant.scale)
+    return real
+
+
+class Normal:
+    """Mean and variance of the scores of normal examples."""
+
+    def __init__(self, part: Threshold) -> None:
+        self.part = part
+        self.factory()
+
+    def factory(self) -> None:
+        """Forget all examples."""
+        self.mean, self.squares, self.count = np.float32(0), np.float32(0), 0
+        self.score = np.float32(0)
+        self.fresh = False
+
+    def run(self, output: Array, source: Array | None = None) -> None:
+        """A run of the model: its output, and for an autoencoder its input."""
+        with np.errstate(all="ignore"):
+            found = _real(output, self.part.output)
+            if source is not None and self.part.input is not None:
+                difference = found - _real(source, self.part.input)
+                squares = np.add.accumulate(difference * difference, dtype=np.float32)
+                self.score = np.float32(squares[-1] / np.float32(squares.size))
+            else:
+                self.score = np.float32(found[0])
+        self.fresh = True
+
+    def learn(self, label: int = 0) -> int:
+        """Take the last run as an example of the normal."""
+        if not self.fresh:
+            raise NoRun("there was no run since the last example", "run, then learn")
+        with np.errstate(all="ignore"):
+            before = self.score - self.mean
+            moved = self.mean + before / np.float32(self.count + 1)
+            after = self.squares + before * (self.score - moved)
+        if not (abs(self.score) < _USUAL and abs(after) < _USUAL):
+            raise InfiniteLoss()
+        self.mean, self.squares = np.float32(moved), np.float32(after)
+        self.count += 1
+        self.fresh = False
+        return 0
+
+    def decide(self) -> tuple[int, float]:
+        """1 if the last score is unusual, else 0; and its standard deviations above the mean."""
+        if not self.fresh or self.count < max(self.part.least, 2):
+            raise NoRun(
+                f"there was no run, or fewer than {max(self.part.least, 2)} examples of the normal",
+                "learn() more of them",
+            )
+        with np.errstate(all="ignore"):
+            deviation = np.sqrt(self.squares / np.float32(self.count - 1))
+            away = np.float32(self.score - self.mean)
+            if deviation > 0:
+                away = np.float32(away / deviation)
+            else:
+                away = np.float32(1e30 if away > 0 else 0)
+        return int(not away <= np.float32(self.part.sigmas)), float(away)
