@@ -145,6 +145,12 @@ COMMANDS: tuple[Command, ...] = (
         "what watched models count, or the models of its samples",
         "a minute, espeak-ng",
     ),
+    Command(
+        "-m tools.adapt_figures",
+        ("docs/adapt.md",),
+        "what models learn on the device, or the gesture sample",
+        f"minutes, {MODELS}, QEMU",
+    ),
     Command("-m tools.samples", ("docs/SAMPLE_BOARDS.md",), "a sample, or its boards", "a west workspace"),
     Command("-m tools.boards", ("docs/BOARDS.md",), "boards of vendors", "a west workspace with HALs"),
     Command(

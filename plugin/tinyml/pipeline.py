@@ -49,6 +49,7 @@ from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.player.program import Program as Program
 from tinyml.player.program import program_of as player_program
+from tinyml.settings.adapt_request import Adapt
 from tinyml.settings.class_names import with_classes
 from tinyml.settings.optimize import find_goal
 from tinyml.settings.options import Options as Options
@@ -228,6 +229,16 @@ def _references(
     }
 
 
+def _held_out(graph: Graph, plan: AdaptPlan, request: Adapt, options: Options) -> AdaptPlan:
+    """The plan with the embeddings of its self-test."""
+    if request.holdout is None:
+        return plan
+    from tinyml.adapt.held_out import with_holdout
+
+    data = Request(request.holdout, samples=sys.maxsize, frontend=options.frontend)
+    return with_holdout(graph, plan, read_samples(data, graph), request.holdout)
+
+
 @dataclass(frozen=True)
 class Watched:
     """What a model file says for the counters of a watched model."""
@@ -271,6 +282,7 @@ def compile_graph(
     if options.adapt:
         graph, learning = plan_adapt(graph, name, options.adapt, origin.sha256)
         verify(graph, "adapt")
+        learning = _held_out(graph, learning, options.adapt, options)
         graph = replace(graph, notes=(*graph.notes, *learning.notes))
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = lay_out(graph, target, options)

@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("features", "importers", "plugin"),
     ("settings",),
     ("datasets", "npu", "passes", "reference", "watch"),
-    ("quantize",),
+    ("adapt", "quantize"),
     ("memory.four_bits",),
     ("memory.select",),
     ("memory.schedule",),

@@ -31,7 +31,9 @@ class InfiniteLoss(AdaptError):
     code = -34
 
     def __init__(self) -> None:
-        super().__init__("the loss is infinite: nothing was learnt", "check the label and the input of the run")
+        super().__init__(
+            "the loss is infinite: nothing was learnt", "check the label and the input of the run"
+        )
 
 
 class NoRun(AdaptError):
@@ -68,7 +70,10 @@ MEANINGS = {
     -61: ("there was no run since the last example, or there are too few examples", "run, then learn"),
     -116: ("the bytes were learnt by another model or version", "learn again, or the firmware they are from"),
     -5: ("the bytes are damaged", "learn again"),
-    -125: ("what was learnt loses accuracy on the self-test", "factory(), and examples that are labelled right"),
+    -125: (
+        "what was learnt loses accuracy on the self-test",
+        "factory(), and examples that are labelled right",
+    ),
 }
 
 

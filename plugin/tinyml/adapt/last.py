@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.adapt.errors import Full, InfiniteLoss, NoRun, OutOfRange
+from tinyml.adapt.errors import Full, InfiniteLoss, NoRun, OutOfRange, Worse
 from tinyml.adapt.plan import SQUARED, Last
 from tinyml.ir import Array
 from tinyml.ops.framework import fixed_point as fp
@@ -166,6 +166,20 @@ class LastLayer:
         """How many labelled embeddings are decided as their labels say."""
         decisions = [int(np.argmax(self.logits(embedding))) for embedding in embeddings]
         return int(np.sum(np.array(decisions, np.int64) == labels))
+
+    def check(self) -> None:
+        """The self-test, if there is one: what loses accuracy is forgotten."""
+        if not self.passes():
+            self.factory()
+            raise Worse(
+                "what was learnt loses accuracy on the self-test: it is forgotten",
+                "examples with right labels",
+            )
+
+    def passes(self) -> bool:
+        """Whether the self-test has at least as many right as before learning."""
+        held = self.part.holdout
+        return held is None or self.right(*held) >= self.part.holdout_correct
 
     def valid(self, values: Array) -> bool:
         """Whether values can have been learnt."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -144,8 +145,8 @@ def _path(graph: Graph) -> tuple[Node, list[Node]]:
             return node, after
         if not (node.op.movement or node.op.kind in (*SOFTMAXES, *TYPES)):
             raise ConfigError(
-                f"the model cannot learn: its output comes from {node.op.kind} {node.name!r}, not from a dense "
-                "layer",
+                f"the model cannot learn: its output comes from {node.op.kind} {node.name!r}, not from a "
+                "dense layer",
                 "adapt is for models that end in a dense layer, with or without softmax",
             )
         after.insert(0, node)
@@ -153,9 +154,9 @@ def _path(graph: Graph) -> tuple[Node, list[Node]]:
     raise ConfigError("the model cannot learn: it has no dense layer", "a model that ends in a dense layer")
 
 
-def _layer(graph: Graph) -> tuple[Node, list[Node], Layer]:
+def _layer(graph: Graph) -> tuple[Node, list[Node], Layer[Dense]]:
     node, after = _path(graph)
-    layer = graph.layer(node)
+    layer = cast(Layer[Dense], graph.layer(node))
     weights = layer.input(1)
     if layer.output.elements != weights.shape[0]:
         raise ConfigError(
@@ -183,11 +184,15 @@ def _last(graph: Graph, name: str, request: Adapt, sha256: str) -> tuple[Graph, 
 
 def _adapted(op: Dense, learner: str) -> AdaptedDense:
     return AdaptedDense(
-        clamp=op.clamp, round_once=op.round_once, single_scales=op.single_scales, real=op.real, learner=learner
+        clamp=op.clamp,
+        round_once=op.round_once,
+        single_scales=op.single_scales,
+        real=op.real,
+        learner=learner,
     )
 
 
-def _last_part(layer: Layer, request: Adapt, softmax: bool) -> Last:
+def _last_part(layer: Layer[Dense], request: Adapt, softmax: bool) -> Last:
     x, w, y = layer.input(0), layer.input(1), layer.output
     weights = w.value.astype(np.int8)
     classes, features = weights.shape
@@ -202,9 +207,13 @@ def _last_part(layer: Layer, request: Adapt, softmax: bool) -> Last:
     if loss == "auto":
         loss = CROSS_ENTROPY if softmax or classes > 1 else SQUARED
     if softmax and loss == SQUARED:
-        raise ConfigError("the model ends in softmax: its loss is cross_entropy", "loss: cross_entropy, or auto")
+        raise ConfigError(
+            "the model ends in softmax: its loss is cross_entropy", "loss: cross_entropy, or auto"
+        )
     if loss == CROSS_ENTROPY and classes < 2:
-        raise ConfigError("cross_entropy needs two classes or more, and the model has one output", "loss: squared")
+        raise ConfigError(
+            "cross_entropy needs two classes or more, and the model has one output", "loss: squared"
+        )
     return Last(
         x.name,
         y.name,
@@ -238,7 +247,7 @@ def _usual_rate(features: int, scale: float) -> float:
 
 
 def _renamed(graph: Graph, old: str, observed: Observed, others: Sequence[str] = ()) -> Graph:
-    """The graph with ``observed`` behind a tensor: all who read it, or the outside, read what it passes on."""
+    """The graph with ``observed`` behind a tensor: all readers get what it passes on."""
     tensor = graph.tensors[old]
     raw = f"{old}/seen"
     nodes: list[Node] = []
@@ -283,7 +292,8 @@ def _threshold(graph: Graph, name: str, request: Adapt, sha256: str) -> tuple[Gr
         same = [graph.tensors[n] for n in graph.inputs if graph.tensors[n].elements == y.elements]
         if len(same) != 1:
             raise ConfigError(
-                f"the output {y.name!r} has {y.elements} elements: it is neither a score nor as long as one input",
+                f"the output {y.name!r} has {y.elements} elements: it is neither a score nor as long as one "
+                "input",
                 "an autoencoder, or a model with one score",
             )
         source = same[0]
@@ -310,5 +320,3 @@ def stored_bytes(part: Last | Prototypes | Threshold) -> int:
     if isinstance(part, Prototypes):
         return -(-(2 * part.classes * part.features + 2 * part.classes) // 4) * 4
     return 12
-
-

@@ -49,7 +49,7 @@ class ClassMeans:
                 raise Full(f"all {self.part.classes} classes have examples", "forget one, or more classes")
             number = int(free[0])
         if self.counts[number] == MOST_EXAMPLES:
-            self.sums[number] = np.trunc(self.sums[number] / 2).astype(np.int16)
+            self.sums[number] = self.sums[number] >> 1
             self.counts[number] = MOST_EXAMPLES // 2
         self.sums[number] = (self.sums[number] + self.embedding).astype(np.int16)
         self.counts[number] += 1

@@ -73,8 +73,6 @@ class Normal:
         with np.errstate(all="ignore"):
             deviation = np.sqrt(self.squares / np.float32(self.count - 1))
             away = np.float32(self.score - self.mean)
-            if deviation > 0:
-                away = np.float32(away / deviation)
-            else:
-                away = np.float32(1e30 if away > 0 else 0)
+            scale_free = away / deviation if deviation > 0 else 1e30 if away > 0 else 0
+            away = np.float32(scale_free)
         return int(not away <= np.float32(self.part.sigmas)), float(away)

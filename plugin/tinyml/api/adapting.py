@@ -54,6 +54,11 @@ class Adapted:
         weights = learner.values[part.classes :].reshape(part.classes, -1).astype(np.float64)
         return np.concatenate([bias[:, np.newaxis], weights * part.step[:, np.newaxis]], axis=1)
 
+    def check(self) -> None:
+        """The self-test of ``holdout``: Worse is raised, and all is forgotten, if accuracy was lost."""
+        if isinstance(self._simulation.learner, LastLayer):
+            self._simulation.learner.check()
+
     def restore(self, data: bytes) -> None:
         """Take back what a device or a simulation has learnt; bytes of another model are refused."""
         self._simulation.restore(data)
@@ -89,6 +94,13 @@ class Adapted:
         if batch and isinstance(learner, LastLayer):
             learner.end()
 
+    def decide(self) -> tuple[int, float]:
+        """Of ``prototypes`` and ``threshold``: the decision about the last run, and its distance."""
+        learner = self._simulation.learner
+        if isinstance(learner, LastLayer):
+            raise ConfigError("the model's own outputs are its decision", "run(x), or predict(x)")
+        return learner.decide()
+
     def predict(self, x: DataLike) -> Array:
         """Decisions: classes, -2 for none of the prototypes, 1 for an unusual score."""
         return np.array([self._decide(sample) for sample in self._samples(x)[0]], np.int64)
@@ -98,7 +110,9 @@ class Adapted:
         samples, labels = self._samples(x, y)
         if labels is None:
             raise ConfigError("there are no labels to compare with", "accuracy(x, y)")
-        return float(np.mean([self._decide(s) == int(label) for s, label in zip(samples, labels, strict=True)]))
+        return float(
+            np.mean([self._decide(s) == int(label) for s, label in zip(samples, labels, strict=True)])
+        )
 
     def _decide(self, sample: Mapping[str, Array]) -> int:
         outputs = self._simulation.run(sample)

@@ -29,7 +29,7 @@ class Action(IntEnum):
 
 
 class DeviceAdapter:
-    """A model that learns on a device. Methods raise ToolError if the device refuses; nothing changed then."""
+    """A model that learns on a device. ToolError: it refuses, and nothing has changed."""
 
     def __init__(self, session: Session, model: int, where: str) -> None:
         self._session, self._model, self._where = session, model, where

@@ -18,7 +18,7 @@ from tinyml.ops.shared.quant import quant_of
 
 STORED = "adapt/stored.c"
 HEADER_BYTES, RUN_BYTES = 20, 4
-DESCRIPTION_BYTES = {"last": 136, "prototypes": 88, "threshold": 92}
+DESCRIPTION_BYTES = {"last": 136, "prototypes": 92, "threshold": 92}
 """On a core with 32 bits."""
 
 
@@ -115,7 +115,10 @@ def _last(name: str, plan: AdaptPlan, part: Last) -> AdaptCode:
         holdout = {"count": len(labels), "least": part.holdout_correct}
     values = part.classes * (part.features + 1)
     run = [f"float velocity[{values}];"] if part.momentum > 0 else []
-    run += [f"float logits[{part.batch * part.classes}];", f"int8_t embeddings[{part.batch * part.features}];"]
+    run += [
+        f"float logits[{part.batch * part.classes}];",
+        f"int8_t embeddings[{part.batch * part.features}];",
+    ]
     run_bytes = RUN_BYTES + (4 * values if part.momentum > 0 else 0)
     run_bytes += 4 * part.batch * part.classes + _words(part.batch * part.features)
     members: dict[str, object] = {".values": f"{name}_learnt_values.values"}
@@ -155,15 +158,15 @@ def _last(name: str, plan: AdaptPlan, part: Last) -> AdaptCode:
 def _prototypes(name: str, plan: AdaptPlan, part: Prototypes) -> AdaptCode:
     values = [f"int16_t sums[{part.classes * part.features}];", f"uint16_t counts[{part.classes}];"]
     members = {
+        ".distance": f"tinyml_adapt_{'cosine' if part.cosine else 'euclidean'}",
         ".sums": f"{name}_learnt_values.sums",
         ".counts": f"{name}_learnt_values.counts",
         ".embedding": f"{name}_seen.embedding",
         ".scale": _float(part.scale),
-        ".reject": _float(part.reject),
+        ".reject": _float(part.reject or float(np.finfo(np.float32).max)),
         ".classes": part.classes,
         ".features": part.features,
         ".zero_point": part.zero_point,
-        ".cosine": c.boolean(part.cosine),
     }
     return AdaptCode(
         plan,

@@ -53,7 +53,12 @@ def summarize(
     """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
     rows = rows_code(selected, plan, target)
-    runtime = sorted(kernels | set(feed.sources if feed else ()) | ({SOURCE} if watch else set()) | set(adapt.sources if adapt else ()))
+    runtime = sorted(
+        kernels
+        | set(feed.sources if feed else ())
+        | ({SOURCE} if watch else set())
+        | set(adapt.sources if adapt else ())
+    )
     return Summary(
         {
             "name": name,

@@ -39,6 +39,8 @@ def pack_data(
         )
     if options.watch:
         raise ConfigError("a model as data has no counters (watch)", "pack it without watch")
+    if options.adapt:
+        raise ConfigError("a model as data does not learn (adapt)", "pack it without adapt")
     variants = []
     for family in families:
         chosen = replace(options, target=family.target, kernels="portable")

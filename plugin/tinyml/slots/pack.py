@@ -65,6 +65,8 @@ def pack_compiled(
         )
     if compiled.watch is not None:
         raise ConfigError("a model in a slot has no counters (watch)", "pack it without watch")
+    if compiled.adapt is not None:
+        raise ConfigError("a model in a slot does not learn (adapt)", "pack it without adapt")
     layout = lay_out(compiled)
     target = find_target(str(compiled.summary["target"]))
     objects = Objects(slot_files(compiled, layout), target, optimize)

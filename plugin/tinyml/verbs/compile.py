@@ -103,6 +103,7 @@ class Compile(Verb):
         )
         data = [*options.quantize.files] if options.quantize else []
         data += Request(options.watch_data).files if options.watch_data else []
+        data += Request(options.adapt.holdout).files if options.adapt and options.adapt.holdout else []
         sources = [
             *compiled.built.files_read,
             *data,

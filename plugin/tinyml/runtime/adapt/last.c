@@ -99,8 +99,8 @@ void tinyml_adapt_dense_s8(const struct tinyml_adapt_last *last, const int8_t *x
 					       ? tinyml_rescale_once(total, multiplier, shift)
 					       : tinyml_rescale(total, multiplier, shift);
 
-		y[class] = (int8_t)tinyml_clamp(scaled + last->out_zero, last->out_min,
-						last->out_max);
+		y[class] =
+			(int8_t)tinyml_clamp(scaled + last->out_zero, last->out_min, last->out_max);
 		if (room) {
 			logits[class] = ((float)sum + more) * last->unit[class];
 		}

@@ -23,6 +23,7 @@ int tinyml_adapt_enroll(const struct tinyml_adapt *adapt, int32_t number, const 
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
 	int16_t *sums;
+	bool full;
 
 	(void)targets;
 	if (number < TINYML_ADAPT_NEW || number >= all->classes) {
@@ -39,16 +40,13 @@ int tinyml_adapt_enroll(const struct tinyml_adapt *adapt, int32_t number, const 
 		} while (all->counts[number] != 0u);
 	}
 	sums = &all->sums[number * all->features];
-	if (all->counts[number] == MOST_EXAMPLES) {
-		for (uint32_t i = 0; i < all->features; i++) {
-			sums[i] = (int16_t)(sums[i] / 2);
-		}
-		all->counts[number] = MOST_EXAMPLES / 2;
-	}
+	full = all->counts[number] == MOST_EXAMPLES;
 	for (uint32_t i = 0; i < all->features; i++) {
-		sums[i] = (int16_t)(sums[i] + all->embedding[i]);
+		const int32_t sum = full ? sums[i] >> 1 : sums[i];
+
+		sums[i] = (int16_t)(sum + all->embedding[i]);
 	}
-	all->counts[number]++;
+	all->counts[number] = (uint16_t)((full ? MOST_EXAMPLES / 2 : all->counts[number]) + 1);
 	adapt->learnt->count++;
 	adapt->run->ready = 0;
 	return number;
@@ -68,29 +66,44 @@ int tinyml_adapt_forget(const struct tinyml_adapt *adapt, int32_t number)
 	return 0;
 }
 
-/* How far the embedding is from the mean of `count` examples with these sums. */
-static float prototypes_distance(const struct tinyml_adapt_prototypes *all, const int16_t *sums,
-				 int32_t count)
+/* The nearest float32: both parts are exact, so only their sum is rounded. The compiler's own
+ * conversion from int64 is a function of libgcc. Sums are below 2^48. */
+static __attribute__((noinline)) float prototypes_float(int64_t x)
+{
+	const float high = (float)(int32_t)(x >> 24) * 16777216.0f;
+
+	return high + (float)(int32_t)(x & 0xffffff);
+}
+
+float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *all, const int16_t *sums,
+			  int32_t count)
 {
 	int64_t left = 0, right = 0, both = 0;
+	float length;
 
 	for (uint32_t i = 0; i < all->features; i++) {
-		int32_t x = all->embedding[i] - all->zero_point;
+		const int32_t x = all->embedding[i] - all->zero_point;
 		const int32_t y = sums[i] - count * all->zero_point;
 
-		if (!all->cosine) {
-			x = x * count - y;
-		}
 		left += (int64_t)x * x;
 		right += (int64_t)y * y;
 		both += (int64_t)x * y;
 	}
-	if (all->cosine) {
-		const float length = tinyml_sqrtf((float)left) * tinyml_sqrtf((float)right);
+	length = tinyml_sqrtf(prototypes_float(left)) * tinyml_sqrtf(prototypes_float(right));
+	return length > 0.0f ? 1.0f - prototypes_float(both) / length : 1.0f;
+}
 
-		return length > 0.0f ? 1.0f - (float)both / length : 1.0f;
+float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *all, const int16_t *sums,
+			     int32_t count)
+{
+	int64_t squares = 0;
+
+	for (uint32_t i = 0; i < all->features; i++) {
+		const int32_t away = all->embedding[i] * count - sums[i];
+
+		squares += (int64_t)away * away;
 	}
-	return tinyml_sqrtf((float)left) / (float)count * all->scale;
+	return tinyml_sqrtf(prototypes_float(squares)) / (float)count * all->scale;
 }
 
 int tinyml_adapt_nearest(const struct tinyml_adapt *adapt, float *distance)
@@ -104,9 +117,11 @@ int tinyml_adapt_nearest(const struct tinyml_adapt *adapt, float *distance)
 		return TINYML_ADAPT_ENORUN;
 	}
 	for (int32_t number = 0; number < all->classes; number++) {
-		if (all->counts[number] != 0u) {
-			const float here = prototypes_distance(
-				all, &all->sums[number * all->features], all->counts[number]);
+		const int32_t count = all->counts[number];
+
+		if (count != 0) {
+			const float here =
+				all->distance(all, &all->sums[number * all->features], count);
 
 			if (found < 0 || here < least) {
 				found = number;
@@ -117,22 +132,19 @@ int tinyml_adapt_nearest(const struct tinyml_adapt *adapt, float *distance)
 	if (distance != NULL) {
 		*distance = least;
 	}
-	return found >= 0 && all->reject > 0.0f && least > all->reject ? TINYML_ADAPT_NONE : found;
+	return found >= 0 && least > all->reject ? TINYML_ADAPT_NONE : found;
 }
 
 bool tinyml_adapt_valid_prototypes(const struct tinyml_adapt *adapt, const void *values)
 {
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
-	const uint32_t elements = (uint32_t)all->classes * all->features;
+	const uint8_t *const counts =
+		(const uint8_t *)values + 2u * (uint32_t)all->classes * all->features;
 
-	for (uint32_t i = 0; i < elements; i++) {
-		int16_t sum;
-		uint16_t count;
-
-		memcpy(&sum, (const uint8_t *)values + 2u * i, 2);
-		memcpy(&count, (const uint8_t *)values + 2u * (elements + i / all->features), 2);
-		if (count > MOST_EXAMPLES || sum > 127 * count || sum < -128 * count) {
+	/* Any sums are: they are used modulo 2^16. */
+	for (uint32_t i = 0; i < all->classes; i++) {
+		if (counts[2u * i] + 256u * counts[2u * i + 1u] > MOST_EXAMPLES) {
 			return false;
 		}
 	}

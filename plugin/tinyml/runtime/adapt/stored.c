@@ -5,14 +5,31 @@
 
 #include "exact.h"
 
+#include <stddef.h>
 #include <string.h>
 
-#include <tinyml/crc32.h>
-
-static uint32_t stored_crc(const void *data, size_t bytes)
+/* The CRC-32 of all that follows the first four bytes, as in <tinyml/crc32.h> but without a table:
+ * it is computed rarely. */
+static uint32_t stored_crc(const uint8_t *data, size_t bytes)
 {
-	return tinyml_crc32(0, (const uint8_t *)data + 4, bytes - 4u);
+	uint32_t crc = UINT32_MAX;
+
+	for (size_t i = 4; i < bytes; i++) {
+		crc ^= data[i];
+		for (uint32_t bit = 0; bit < 8u; bit++) {
+			crc = crc >> 1 ^ ((crc & 1u) != 0u ? 0xedb88320u : 0u);
+		}
+	}
+	return ~crc;
 }
+
+/* Kind and digest, which follow each other in both structures. */
+#define IDENTITY_BYTES (sizeof(uint32_t) + 8u)
+
+_Static_assert(offsetof(struct tinyml_adapt, digest) == offsetof(struct tinyml_adapt, kind) + 4u &&
+		       offsetof(struct tinyml_adapt_header, digest) ==
+			       offsetof(struct tinyml_adapt_header, kind) + 4u,
+	       "the digest follows the kind");
 
 const void *tinyml_adapt_learnt(const struct tinyml_adapt *adapt, size_t *bytes)
 {
@@ -22,27 +39,26 @@ const void *tinyml_adapt_learnt(const struct tinyml_adapt *adapt, size_t *bytes)
 	if (adapt->check != NULL && adapt->check(adapt) != 0) {
 		return NULL;
 	}
-	header->kind = adapt->kind;
-	memcpy(header->digest, adapt->digest, sizeof(header->digest));
-	header->crc = stored_crc(header, adapt->bytes);
+	memcpy((uint8_t *)header + 4, (const uint8_t *)adapt + offsetof(struct tinyml_adapt, kind),
+	       IDENTITY_BYTES);
+	header->crc = stored_crc((const uint8_t *)header, adapt->bytes);
 	*bytes = adapt->bytes;
 	return header;
 }
 
 int tinyml_adapt_accepts(const struct tinyml_adapt *adapt, const void *data, size_t bytes)
 {
-	struct tinyml_adapt_header header;
+	const uint8_t *const from = data;
+	uint32_t crc;
 
-	if (bytes < sizeof(header)) {
-		return TINYML_ECORRUPT;
-	}
-	memcpy(&header, data, sizeof(header));
-	if (header.kind != adapt->kind || memcmp(header.digest, adapt->digest, 8) != 0 ||
-	    bytes != adapt->bytes) {
+	if (bytes != adapt->bytes ||
+	    memcmp(from + 4, (const uint8_t *)adapt + offsetof(struct tinyml_adapt, kind),
+		   IDENTITY_BYTES) != 0) {
 		return TINYML_ADAPT_EOTHER;
 	}
-	return header.crc == stored_crc(data, bytes) &&
-			       adapt->valid(adapt, (const uint8_t *)data + sizeof(header))
+	memcpy(&crc, from, sizeof(crc));
+	return crc == stored_crc(from, bytes) &&
+			       adapt->valid(adapt, from + sizeof(struct tinyml_adapt_header))
 		       ? 0
 		       : TINYML_ECORRUPT;
 }

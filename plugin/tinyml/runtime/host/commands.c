@@ -156,18 +156,18 @@ static int commands_describe_model(struct tinyml_host *host, const struct tinyml
 	commands_put_number(host, model->arena_bytes, 4);
 	commands_put_number(host, model->input_count, 1);
 	commands_put_number(host, model->output_count, 1);
-	commands_put_number(host,
-			    (model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
-				    (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
-				    (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u) |
-				    (commands_watch_bytes(host->port, model) != 0u
-					     ? TINYML_HOST_HAS_WATCH
-					     : 0u) |
-				    (host->port->adapt != NULL &&
-						     host->port->adapt(model, NULL, 0, NULL, 0) != 0u
-					     ? TINYML_HOST_CAN_LEARN
-					     : 0u),
-			    1);
+	commands_put_number(
+		host,
+		(model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
+			(model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
+			(model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u) |
+			(commands_watch_bytes(host->port, model) != 0u ? TINYML_HOST_HAS_WATCH
+								       : 0u) |
+			(host->port->adapt != NULL &&
+					 host->port->adapt(model, NULL, 0, NULL, 0) != 0u
+				 ? TINYML_HOST_CAN_LEARN
+				 : 0u),
+		1);
 	commands_put(host, model->name, strlen(model->name));
 	return TINYML_HOST_OK;
 }

@@ -26,7 +26,8 @@
 extern "C" {
 #endif
 
-/** Errors, with the values of usual ones of errno.h; TINYML_EINVAL: a label or class out of range. */
+/** Errors, with the values of usual ones of errno.h; TINYML_EINVAL: a label or class out of range.
+ */
 #define TINYML_ADAPT_NONE   (-2)   /* it is none of the classes */
 #define TINYML_ADAPT_EFULL  (-28)  /* there is no free class, or the batch is full */
 #define TINYML_ADAPT_ELOSS  (-34)  /* the loss is infinite, or a value is not a number */
@@ -176,16 +177,23 @@ bool tinyml_adapt_valid_last(const struct tinyml_adapt *adapt, const void *value
 /** Values: the sums of each class, then the numbers of their examples. */
 struct tinyml_adapt_prototypes {
 	struct tinyml_adapt adapt;
+	/** From the embedding to the mean of `count` examples. */
+	float (*distance)(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
+			  int32_t count);
 	int16_t *sums;
 	uint16_t *counts;
 	int8_t *embedding;
 	float scale;
-	float reject; /* 0: never */
+	float reject; /* what is farther is none of the classes */
 	uint16_t classes;
 	uint16_t features;
 	int8_t zero_point;
-	bool cosine;
 };
+
+float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
+			  int32_t count);
+float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
+			     int32_t count);
 
 void tinyml_adapt_embed(const struct tinyml_adapt_prototypes *prototypes, const int8_t *x);
 int tinyml_adapt_enroll(const struct tinyml_adapt *adapt, int32_t number, const float *targets);
