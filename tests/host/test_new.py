@@ -44,6 +44,32 @@ def test_a_zephyr_application(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"app"}
 
 
+def test_odd_names_in_a_makefile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blanks, quotes, dollars and umlauts in the names of folder, model and classes; for this computer."""
+    if not shutil.which("make"):
+        pytest.skip("no make")
+    app, model = tmp_path / "an app", tmp_path / "my mödel $x.onnx"
+    shutil.copy(DIGITS, model)
+    odd = ["it's", 'a "b"', "c\\n$d%s", "ü*/", "#", "`id`", "a b", "&;", "<>", "9"]
+    assert make(app, "--bare-metal", "--target", "host", "--classes", ",".join(odd), model=model) == 0
+    assert f"make -C '{app}' run" in capsys.readouterr().out
+    tool = tmp_path / "tinyml"
+    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m tinyml "$@"\n')
+    tool.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["make", "-C", str(app), "run", "library"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    said = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, said
+    assert "PASS" in said
+    assert any(f": {name} (" in said for name in odd), said
+
+
 @pytest.mark.parametrize("sample", ["digits", "vibration"])
 def test_a_makefile_runs_and_makes_a_library(sample: str, tmp_path: Path) -> None:
     """Scores and a single number; the shell's `tinyml` is this one."""

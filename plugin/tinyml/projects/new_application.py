@@ -44,7 +44,7 @@ class Plan:
     board: str = ""
     platform: str = ""
     framework: str = ""
-    options: str = ""  # of `tinyml compile`, for a Makefile
+    options: str = ""  # of `tinyml compile`, for a Makefile, as a shell reads them
 
 
 def application_files(
@@ -89,6 +89,8 @@ def _context(plan: Plan, summary: Mapping[str, Any], sample: Sample, labels: Seq
     elements = int(np.prod(summary["outputs"][0]["shape"], dtype=int))
     scores = min(elements, MOST_SCORES)
     target = find_target(plan.target)
+    here = plan.target in ("host", "generic")
+    tools = "" if here else "arm-none-eabi-" if target.arm else "riscv64-unknown-elf-"
     return {
         "kind": plan.kind,
         "app": plan.app,
@@ -102,10 +104,10 @@ def _context(plan: Plan, summary: Mapping[str, Any], sample: Sample, labels: Seq
         "framework": plan.framework,
         "arduino": plan.framework == "arduino",
         "target": plan.target,
-        "compiler": "arm-none-eabi-gcc" if target.arm else "riscv64-unknown-elf-gcc",
-        "archiver": "arm-none-eabi-ar" if target.arm else "riscv64-unknown-elf-ar",
+        "compiler": f"{tools}gcc",
+        "archiver": f"{tools}ar",
         "flags": " ".join(target.gcc_flags),
-        "options": plan.options,
+        "options": c.code([plan.options.replace("$", "$$")])[0],
         "machine": _machine(plan.target),
         "platforms": list(dict.fromkeys((*PLATFORMS, *([plan.board] if plan.board else [])))),
         "ram": f"{summary['arena_bytes'] + summary['state_bytes']:,}",

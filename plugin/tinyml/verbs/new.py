@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,7 +100,7 @@ class New(Verb):
             given |= {"quantize": quantize} if quantize else {}
             name = args.name or naming.model_name(model)
             naming.check_name(name)
-            entry = manifest.ModelEntry(name, f"models/{model.name}", **given)
+            entry = manifest.ModelEntry(name, f"models/{_plain_name(model)}", **given)
             plan = _plan(args, entry)
             compiled = _compiled(app, entry, plan.target)
             _check_memory(compiled, app, entry, plan)
@@ -141,9 +143,14 @@ def _copies(model: Path, staging: Path) -> dict[Path, Path]:
     """The model and its external data, by the place to which they are copied."""
     from tinyml.pipeline import read_model
 
-    copy = staging / "models" / model.name
+    copy = staging / "models" / _plain_name(model)
     read = [Path(path).resolve() for path in read_model(model).files]
     return {copy: model} | model_files.external_data(model, read, copy)
+
+
+def _plain_name(model: Path) -> str:
+    """The name of the copy: make, and commands that somebody types, split names at blanks."""
+    return model.name if re.fullmatch(r"[\w.+-]+", model.name, re.ASCII) else f"model{model.suffix}"
 
 
 def _plan(args: argparse.Namespace, entry: manifest.ModelEntry) -> Plan:
@@ -161,7 +168,8 @@ def _plan(args: argparse.Namespace, entry: manifest.ModelEntry) -> Plan:
         )
     board = args.board or (DEFAULT_BOARD if kind == ZEPHYR and not args.target else "")
     target = args.target or (find_board(board).target if board else "cortex-m3")
-    words = [f" {table.settings()[key].flag} {word}" for key in OFFERED for word in words_of(args, key)]
+    flags = {key: table.settings()[key].flag for key in OFFERED}
+    words = [f" {flags[key]} {shlex.quote(word)}" for key in OFFERED for word in words_of(args, key)]
     name = c.identifier(args.app.resolve().name)
     return Plan(
         kind, name, entry.name, entry.file, target, board, args.platform, args.framework, "".join(words)
@@ -223,10 +231,11 @@ def _report(console: Console, app: Path, plan: Plan, compiled: Compiled) -> None
         soft_wrap=True,
     )
     print_notes(console, compiled.graph.notes)
+    place = shlex.quote(str(app))
     if plan.kind == PLATFORMIO:
-        command = f"pio run -d {app} -e native -t exec"
+        command = f"pio run -d {place} -e native -t exec"
     elif plan.kind == BARE_METAL:
-        command = f"make -C {app} run"
+        command = f"make -C {place} run"
     else:
-        command = f"west build -b {plan.board or DEFAULT_BOARD} {app} && west build -t run"
+        command = f"west build -b {plan.board or DEFAULT_BOARD} {place} && west build -t run"
     console.print(f"Next: {command}", markup=False, soft_wrap=True)
