@@ -63,8 +63,8 @@ layers on Helium and RISC-V's vectors, which keep bytes there. `tinyml cost` has
 yet.
 
 Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):
-with the kernels as they are, 100 on each core (300 on the Cortex-M4), all equal. A campaign of 10,000 on each
-core has not been run yet.
+900 on each of the Cortex-M0, M3 and M4, 500 on the Cortex-M55 and on RISC-V with vectors, all equal. A
+campaign of 10,000 on each core has not been run yet.
 
 The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one
 scale for each filter (`python -m tools.four_bit_models`). That says nothing about accuracy: nothing was

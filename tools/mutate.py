@@ -27,6 +27,7 @@ PLUGIN = "plugin/tinyml"
 KERNELS = "tests/host/test_every_kernel.py"
 CORES = "tests/standalone/test_kernels.py"
 ARMV6 = "tests/standalone/test_sampled_layers.py"
+FOUR_BITS = "tests/standalone/test_four_bits.py"
 TFLITE = "tests/host/test_tflite_ops.py"
 CPU_SECONDS = 400
 """Of one process; a mutant that never ends is killed."""
@@ -93,6 +94,34 @@ NAMED = (
         "if len(users) != 1 or name not in self.maker",
         "if not users or name not in self.maker",
         ("tests/host/test_survivors.py", "-k", "band"),
+    ),
+    Mutant(
+        "four-bit weights shifted too little in halves of words",
+        f"{PLUGIN}/runtime/conv/depthwise_halves_s8.c",
+        "(2 << shift)",
+        "(1 << shift)",
+        (FOUR_BITS, "-k", "m0"),
+    ),
+    Mutant(
+        "sums of four-bit weights not shifted by the last bit",
+        f"{PLUGIN}/runtime/dense/dense_mve_s8.c",
+        "vmvn.i32 q4, #0",
+        "vmov.i32 q4, #0",
+        (FOUR_BITS, "-k", "m55-True"),
+    ),
+    Mutant(
+        "the first tap of four bits not shifted",
+        f"{PLUGIN}/runtime/conv/depthwise_nibbles_mve_s8.c",
+        "vstrbq_s8(at, vshlq_s8(vshrq_n_s8(two, 4), left));",
+        "vstrbq_s8(at, vshrq_n_s8(two, 4));",
+        (FOUR_BITS, "-k", "m55-False"),
+    ),
+    Mutant(
+        "a margin compared with that of one run",
+        f"{PLUGIN}/runtime/watch/slot_watch.c",
+        "(uint64_t)limits->margin * runs",
+        "(uint64_t)limits->margin",
+        ("tests/host/test_slot_watch.py",),
     ),
     Mutant(
         "a DSP kernel with shift 0",
