@@ -61,13 +61,33 @@ def asked(build: Build) -> list[str]:
 
 def test_the_same_options_build_incrementally_and_others_from_scratch(build: Build) -> None:
     build.make(["-DX=1"])
+    build.make(["-DX=1"])  # CMake has failed
+    build.folder.mkdir()
+    (build.folder / "build.ninja").touch()
     build.make(["-DX=1"])
     build.make([])
-    first, second, third = asked(build)
+    first, second, third, fourth = asked(build)
     assert first.startswith("build --no-sysbuild -p always -b a_board")
     assert first.endswith("-- -GNinja -DX=1")
-    assert "-p auto" in second
-    assert "-p always" in third
+    assert second == first
+    assert third == f"build -d {build.folder}", "west runs CMake again for options"
+    assert "-p always" in fourth
+
+
+def test_an_application_that_is_written_again_stays_as_it_is(tmp_path: Path) -> None:
+    entry = ModelEntry("kws", str(tmp_path / "kws.onnx"))
+
+    def inodes() -> dict[str, int]:
+        files = (path for path in (tmp_path / "app").rglob("*") if path.is_file())
+        return {path.name: path.stat().st_ino for path in files}
+
+    write_application(tmp_path / "app", entry, ["CONFIG_A=y"])
+    first = inodes()
+    write_application(tmp_path / "app", entry, ["CONFIG_A=y"])
+    assert inodes() == first
+    write_application(tmp_path / "app", entry, [])
+    changed = {name for name, inode in inodes().items() if inode != first[name]}
+    assert changed == {"prj.conf"}
 
 
 def test_flashing(build: Build) -> None:

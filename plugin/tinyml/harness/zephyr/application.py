@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinyml.base.whole_files import write_whole
 from tinyml.projects import edit
 from tinyml.projects.manifest import FILE_NAME, ModelEntry
 
@@ -16,15 +16,20 @@ SOURCES = Path(__file__).parents[1] / "c" / "zephyr"
 
 
 def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) -> None:
-    """Paths in ``entry`` are relative to the current folder; ``settings`` are more lines of prj.conf."""
-    for source in (path for path in SOURCES.rglob("*") if path.is_file()):
-        place = folder / source.relative_to(SOURCES)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-    with (folder / "prj.conf").open("a", encoding="utf-8") as config:
-        config.writelines(f"{setting}\n" for setting in settings)
+    """Paths in ``entry`` are relative to the current folder; ``settings`` are more lines of prj.conf.
+
+    Files that are as they should be are left alone: CMake would run again for new ones.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = (path for path in SOURCES.rglob("*") if path.is_file())
+    files = {path.relative_to(SOURCES).as_posix(): path.read_bytes() for path in sources}
+    files["prj.conf"] += "".join(f"{setting}\n" for setting in settings).encode()
     moved = entry.relocated(_seen_from(folder, entry.file), lambda file: _seen_from(folder, file))
-    (folder / FILE_NAME).write_text(edit.add_model("", moved), encoding="utf-8")
+    files[FILE_NAME] = edit.add_model("", moved).encode()
+    for name, content in files.items():
+        place = folder / name
+        if not place.is_file() or place.read_bytes() != content:
+            write_whole(place, content)
 
 
 def devicetree_options(folder: Path, application: Path) -> list[str]:

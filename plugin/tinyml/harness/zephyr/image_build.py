@@ -43,8 +43,10 @@ class Build:
         same = stamp.is_file() and stamp.read_text(encoding="utf-8") == text
         stamp.write_text(text, encoding="utf-8")
         (self.generated / f"{self.name}.c").unlink(missing_ok=True)  # may be left over from replace_model()
-        words = ["build", "--no-sysbuild", "-p", "auto" if same else "always"]
-        words += ["-b", self.board, "-d", str(self.folder)]
+        if same and (self.folder / "build.ninja").is_file():
+            self._west(["build", "-d", str(self.folder)])  # with options, west would run CMake again
+            return
+        words = ["build", "--no-sysbuild", "-p", "always", "-b", self.board, "-d", str(self.folder)]
         self._west([*words, str(self.app), "--", *options])
 
     def configure(self) -> None:
