@@ -60,6 +60,14 @@ def test_the_longer_way_by_data_counts(tmp_path: Path) -> None:
     assert (found.instructions, found.least_instructions) == (8, 5)
 
 
+def test_ways_with_returns_of_their_own_count(tmp_path: Path) -> None:
+    ways = "ldr r0, =buffer\nldr r1, [r0]\ncmp r1, #3\nbgt 1f\nnop\nnop\nnop\nbx lr\n1: bx lr"
+    found = bound_of(ways, tmp_path)
+    assert (found.instructions, found.least_instructions) == (8, 5)
+    turned = "ldr r0, =buffer\nldr r1, [r0]\ncmp r1, #3\nbgt 1f\nbx lr\n1: nop\nnop\nbx lr"
+    assert bound_of(turned, tmp_path).instructions == 7
+
+
 def test_a_way_by_data_spoils_what_differs(tmp_path: Path) -> None:
     """The counter is 4 or 2 afterwards, so the loop behind it has no bound."""
     start = "ldr r0, =buffer\nldr r1, [r0]\nmovs r2, #4\ncmp r1, #3\nbgt 1f\nmovs r2, #{}\n1: "

@@ -255,6 +255,9 @@ void count_step(void)
 
 void print_costs(uint32_t stack_bytes)
 {
+	if (fork_count != 0) {
+		fail("the walk ended while a branch by data was open");
+	}
 	printf("total %llu %llu %llu %u %llu %llu\n", (unsigned long long)total.most,
 	       (unsigned long long)total.least, (unsigned long long)total.cycles, stack_bytes,
 	       (unsigned long long)all_forks, (unsigned long long)steps);

@@ -192,10 +192,10 @@ static void step(const struct op *op)
 
 static void walk(void)
 {
-	while ((int32_t)now.depth >= 0) {
+	for (;;) {
 		const struct op *op;
 
-		close_ways();
+		close_ways(); /* first: the end of one way is not the end of the walk */
 		if ((int32_t)now.depth < 0) {
 			break;
 		}
