@@ -1,8 +1,11 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Float layers of every geometry on every core: equal to numpy within 1e-5, whatever the tile."""
+"""Float layers of every geometry on every core: within the stated bound of the exact sums, whatever the tile,
+and with the same bits wherever products are rounded alike."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,10 +13,11 @@ import pytest
 from tests.support.any_plan import any_plan
 from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.ir import DType, Graph, Node, Shape, Tensor
+from tinyml.ir import Array, DType, Graph, Node, Shape, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
@@ -21,7 +25,7 @@ MACHINES = ["host", *harness.CORES]
 SAME = (1, 1, 1, 1)
 
 # Operator, input, weights, bias. Filters come by eight, by four and one by one.
-CASES: dict[str, tuple[Convolution | Dense, Shape, Shape, bool]] = {
+CASES: dict[str, tuple[Convolution | ConvTranspose | Dense, Shape, Shape, bool]] = {
     "pointwise": (Conv(), (1, 3, 3, 6), (16, 1, 1, 6), True),
     "one_filter": (Conv(pads=SAME), (1, 4, 4, 3), (1, 3, 3, 3), True),
     "all_tiles": (Conv((2, 2), pads=(0, 0, 1, 1)), (1, 6, 6, 3), (15, 3, 3, 3), False),
@@ -36,6 +40,28 @@ CASES: dict[str, tuple[Convolution | Dense, Shape, Shape, bool]] = {
         True,
     ),
     "depthwise_multiple": (DepthwiseConv(pads=SAME), (1, 4, 4, 4), (1, 3, 3, 8), True),
+    "depthwise_one": (DepthwiseConv(pads=(1, 1, 2, 1)), (1, 11, 3, 1), (1, 4, 3, 8), True),
+    "depthwise_three": (DepthwiseConv(pads=SAME), (1, 4, 5, 3), (1, 3, 3, 3), False),
+    "depthwise_twelve": (DepthwiseConv((2, 2), pads=SAME), (1, 7, 6, 12), (1, 3, 3, 12), True),
+    "four_filters": (Conv(pads=SAME), (1, 5, 5, 4), (12, 3, 3, 4), True),
+    "column": (Conv(pads=(1, 0, 2, 0), clamp=(0.0, 6.0)), (1, 9, 1, 8), (16, 4, 1, 8), True),
+    "row": (Conv(pads=(0, 2, 0, 2)), (1, 1, 17, 5), (10, 1, 5, 5), True),
+    "wide_padding": (Conv(pads=(3, 3, 3, 3)), (1, 3, 2, 3), (5, 2, 2, 3), True),
+    "batches": (Conv(), (3, 2, 2, 7), (11, 1, 1, 7), True),
+    "groups_of_one": (Conv(pads=SAME, groups=4), (1, 4, 4, 4), (8, 3, 3, 1), True),
+    "transposed": (ConvTranspose((2, 2), outputs=(6, 8)), (1, 3, 4, 5), (9, 2, 2, 5), True),
+    "transposed_overlap": (
+        ConvTranspose((2, 2), pads=(1, 1), outputs=(6, 7), clamp=(0.0, 3.0)),
+        (1, 3, 4, 4),
+        (12, 4, 3, 4),
+        True,
+    ),
+    "transposed_plain": (
+        ConvTranspose((1, 3), pads=(0, 2), outputs=(1, 12)),
+        (1, 1, 4, 6),
+        (5, 1, 5, 6),
+        False,
+    ),
     "dense": (Dense(), (1, 33), (13, 33), True),
     "dense_rows": (Dense(clamp=(0.0, np.inf)), (3, 8), (20, 8), False),
     "dense_few": (Dense(), (2, 1), (3, 1), True),
@@ -60,20 +86,57 @@ def layers() -> Graph:
     return Graph("floats", tensors, tuple(nodes), inputs, tuple(f"{name}_y" for name in CASES))
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_float_layers(machine: str) -> None:
-    graph = layers()
-    rng = np.random.default_rng(6)
-    feed = {name: rng.standard_normal(graph.tensors[name].shape).astype(np.float32) for name in graph.inputs}
-    target = harness.find_machine(machine).target.name
-    options = Options(target=target, kernels="portable")
+@cache
+def fed() -> dict[str, Array]:
+    graph, rng = layers(), np.random.default_rng(6)
+    return {name: rng.standard_normal(graph.tensors[name].shape).astype(np.float32) for name in graph.inputs}
+
+
+@cache
+def outputs(machine: str, *defines: str) -> dict[str, Array]:
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable")
     with any_plan():
-        compiled = compile_graph(graph, "floats", Provenance("floats", "0" * 64, ""), options)
-    build = harness.Options(strict=True, sanitize=machine == "host")
-    result = harness.run_files(compiled.files, machine, [feed], options=build)
+        compiled = compile_graph(layers(), "floats", Provenance("floats", "0" * 64, ""), options)
+    build = harness.Options(strict=True, sanitize=machine == "host", defines=defines)
+    return dict(harness.run_files(compiled.files, machine, [fed()], options=build).outputs[0])
+
+
+def exact(graph: Graph, node: Node) -> tuple[Array, Array]:
+    """The sums of a layer in double precision, and the sums of the magnitudes of all that is added."""
+    values = [fed().get(name, graph.tensors[name].data) for name in node.inputs]
+    wide = [np.asarray(value, np.float64) for value in values if value is not None]
+    op = node.op
+    assert isinstance(op, Convolution | ConvTranspose | Dense)
+    sums, magnitudes = op.accumulate(*wide[:2]), op.accumulate(*map(np.abs, wide[:2]))
+    if len(wide) > 2:
+        sums, magnitudes = sums + wide[2], magnitudes + np.abs(wide[2])
+    return np.clip(sums, *op.clamp), magnitudes
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_sums_are_within_the_stated_bound(machine: str) -> None:
+    """Of n products and a bias: (n + 2) * 2**-24 times the sum of magnitudes (docs/floats.md)."""
+    graph, found = layers(), outputs(machine)
     for node in graph.nodes:
-        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
-        (expected,) = node.op.evaluate(graph.layer(node), values)
-        np.testing.assert_allclose(
-            result.outputs[0][node.outputs[0]], expected, rtol=1e-5, atol=1e-5, err_msg=node.name
-        )
+        op, weights = node.op, graph.tensors[node.inputs[1]]
+        assert isinstance(op, Convolution | ConvTranspose | Dense)
+        products = weights.elements // weights.shape[op.channel_axis]
+        expected, magnitudes = exact(graph, node)
+        error = np.abs(found[node.outputs[0]] - expected)
+        assert (error <= (products + 2) * 2.0**-24 * magnitudes).all(), node.name
+
+
+@pytest.mark.parametrize("machine", harness.CORES)
+def test_a_computer_repeats_what_a_core_computes(machine: str) -> None:
+    """Bit for bit, if both round products, or if both fuse them with the sum."""
+    fused = harness.find_machine(machine).target.fpu
+    again = outputs("host", f"TINYML_FUSED_F32={int(fused)}")
+    for name, found in outputs(machine).items():
+        np.testing.assert_array_equal(found, again[name], err_msg=name)
+
+
+def test_products_can_be_rounded_where_they_could_be_fused() -> None:
+    again = outputs("host", "TINYML_FUSED_F32=0")
+    for name, found in outputs("qemu-cortex-m4", "TINYML_FUSED_F32=0").items():
+        np.testing.assert_array_equal(found, again[name], err_msg=name)
+    assert any((outputs("qemu-cortex-m4")[name] != again[name]).any() for name in again)

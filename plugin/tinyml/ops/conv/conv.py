@@ -10,22 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import CONV_KERNELS
+from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
-from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axis_order import channels_first, channels_last, depthwise_weights
-from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.window import onnx_window
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.block_weights import PointwiseNibbles
@@ -40,13 +39,8 @@ from tinyml.ops.weighted.nibbles import (
     vectors_in_pairs,
 )
 from tinyml.ops.weighted.records import (
-    TILE_WORDS,
     channel_tables,
     constant_weights,
-    float_limits,
-    float_tensors,
-    float_tiles,
-    geometry,
     int8_tensors,
     small_extents,
     symmetric_weights,
@@ -193,34 +187,6 @@ class ConvNibblesVector(ConvVector):
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
-
-
-class ConvFloat(Kernel[Conv]):
-    """Float convolution in portable C."""
-
-    name = "tinyml_conv_f32"
-    library = Library.PORTABLE
-    sources = ("conv/conv_f32.c",)
-    in_bands = True
-    constraints = (float_tensors, constant_weights, small_extents)
-
-    def overlays(self, layer: Layer[Conv]) -> tuple[Overlay, ...]:
-        return (*forwards(layer, copied=False), *backwards(layer, copied=False))
-
-    def emit(self, layer: Layer[Conv], sheet: Sheet) -> None:
-        op = layer.op
-        sheet.include("<tinyml/conv.h>")
-        members = {
-            **geometry(layer),
-            ".weights": sheet.table(
-                "weights", float_tiles(layer.input(1).value, op.groups), holds=TILE_WORDS
-            ),
-            **float_limits(layer, sheet),
-            ".groups": op.groups,
-            ".from_the_end": c.boolean(sheet.backwards),
-        }
-        name = sheet.record("struct tinyml_conv_f32", "params", members)
-        sheet.call("tinyml_conv_f32", name, sheet.x(), sheet.y())
 
 
 register_kernels(

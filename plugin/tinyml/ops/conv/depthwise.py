@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.ir import Array, Layer, Tensor
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
+from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise_nibbles import (
@@ -37,6 +38,7 @@ from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
 from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
 from tinyml.ops.weighted.records import (
+    TOGETHER,
     constant_weights,
     float_record,
     float_tensors,
@@ -76,17 +78,31 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
 
     name = "tinyml_depthwise_conv_f32"
     library = Library.PORTABLE
-    sources = ("conv/depthwise_conv_f32.c",)
+    sources = ("conv/depthwise_conv_f32.c", "conv/windows_f32.c", "weighted/filters_f32.c")
     in_bands = True
     constraints = (float_tensors, constant_weights, small_extents)
 
     def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
-        return forwards(layer, copied=False)
+        return forwards(layer, False, TOGETHER)
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         sheet.include("<tinyml/depthwise_conv.h>")
         name = sheet.record("struct tinyml_depthwise_conv_f32", "params", float_record(layer, sheet))
         sheet.call("tinyml_depthwise_conv_f32", name, sheet.x(), sheet.y())
+
+
+def one_channel(layer: Layer[Convolution]) -> bool:
+    """The input has one channel."""
+    return layer.input(0).shape[3] == 1
+
+
+class DepthwiseOfOneChannel(ConvFloat):
+    """Float filters of the same channel are those of a convolution."""
+
+    constraints = (one_channel, *ConvFloat.constraints)
+
+    def filters(self, layer: Layer[Convolution]) -> Array:
+        return np.transpose(layer.input(1).value, (3, 1, 2, 0))
 
 
 register_kernels(
@@ -107,6 +123,7 @@ register_kernels(
     DepthwisePlanes(),
     DepthwiseConvInt16(),
     DepthwiseIntoFloat(),
+    DepthwiseOfOneChannel(),
     DepthwiseConvFloat(),
     DepthwiseConvLoops(),
 )

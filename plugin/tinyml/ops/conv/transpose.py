@@ -17,8 +17,10 @@ import numpy as np
 from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Constraint, DType, Layer, Shape, Tensor, TensorType, given
+from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import one_plain_type
-from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.conv.transpose_float import emit_phases
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -30,7 +32,7 @@ from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, clamp_range, quant_of
 from tinyml.ops.shared.real import layer_bias, layer_weights
 from tinyml.ops.transpose import Transpose
-from tinyml.ops.weighted.records import constant_weights, one_weight_zero
+from tinyml.ops.weighted.records import SMALL, constant_weights, float_tensors, one_weight_zero
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 
@@ -139,6 +141,18 @@ def played_window(layer: Layer[ConvTranspose]) -> dict[str, object]:
         for name, value in zip(names, values, strict=True)
     }
     return {**window, ".groups": op.groups}
+
+
+def plain_image(layer: Layer[ConvTranspose]) -> bool:
+    """There are one image with two spatial axes, one group and no dilation; extents are all below 32,768."""
+    op, x, y, w = layer.op, layer.input(0).shape, layer.output.shape, layer.input(1).shape
+    plain = len(x) == 4 and x[0] == 1 and op.groups == 1 and set(op.dilations) == {1}
+    return plain and max(*x, *y, *w, *op.strides, *op.pads) < SMALL
+
+
+def taps_for_all(layer: Layer[ConvTranspose]) -> bool:
+    """The kernel is at least as large as the stride."""
+    return all(k >= s for k, s in zip(layer.input(1).shape[1:-1], layer.op.strides, strict=True))
 
 
 class ConvTransposeLoops(Kernel[ConvTranspose]):
@@ -276,7 +290,19 @@ class ConvTransposeQuantized(ConvTransposeLoops):
         sheet.note(f"tinyml_play_conv_transpose_{kind}", members, sheet.x(0), sheet.y())
 
 
-register_kernels(ConvTranspose, ConvTransposeQuantized(), ConvTransposeLoops())
+class ConvTransposeFloat(ConvTransposeLoops):
+    """Float: a convolution for each remainder of output positions after division by the strides."""
+
+    name = "tinyml_conv_apart_f32"
+    library = Library.PORTABLE
+    sources = ConvFloat.sources
+    constraints = (float_tensors, constant_weights, plain_image, taps_for_all)
+
+    def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
+        emit_phases(layer, sheet, layer.op)
+
+
+register_kernels(ConvTranspose, ConvTransposeQuantized(), ConvTransposeFloat(), ConvTransposeLoops())
 
 
 quantizes("ConvTranspose", channel_axis=lambda node, rank: 1)

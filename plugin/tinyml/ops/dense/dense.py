@@ -321,7 +321,7 @@ class DenseFloat(Kernel[Dense]):
 
     name = "tinyml_dense_f32"
     library = Library.PORTABLE
-    sources = ("dense/dense_f32.c",)
+    sources = ("dense/dense_f32.c", "weighted/filters_f32.c")
     constraints = (float_tensors, constant_weights)
 
     def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:

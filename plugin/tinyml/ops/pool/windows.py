@@ -128,11 +128,17 @@ class PoolLoops:
         self.in_shape, self.out_shape = layer.input(0).shape, layer.output.shape
 
     @contextmanager
-    def outputs(self) -> Iterator[c.Expr]:
-        """Loops over the output in the order of its memory; yields the index of its element."""
+    def outputs(self, channels: int = 1) -> Iterator[c.Expr]:
+        """Loops over the output in the order of its memory; yields the index of its element.
+
+        ``channels``: how many are computed at once; the index is that of the first.
+        """
         names = ["n", *(f"o{a}" for a in range(len(self.op.kernel))), "c"]
         terms = flat_index(names, self.out_shape)
-        with self.sheet.nested(zip(names, self.out_shape, strict=True)):
+        with ExitStack() as opened:
+            opened.enter_context(self.sheet.nested(zip(names[:-1], self.out_shape[:-1], strict=True)))
+            if self.out_shape[-1] > 1:
+                opened.enter_context(self.sheet.loop("c", self.out_shape[-1], step=channels))
             yield terms
 
     @contextmanager

@@ -32,29 +32,32 @@ class Sliding(Protocol):
     def pads(self) -> Sequence[int]: ...
 
 
-def forwards(layer: Layer[Convolution], copied: bool) -> tuple[Overlay, ...]:
+def forwards(layer: Layer[Convolution], copied: bool, together: int = 1) -> tuple[Overlay, ...]:
     """For convolutions that begin with the first position.
 
     ``copied``: all that a position reads is read before the first output of that position is written.
+    ``together``: so many positions are read and written at once, in any order.
     """
-    return sliding(layer, layer.op, layer.input(1).shape[1:3], copied)
+    return sliding(layer, layer.op, layer.input(1).shape[1:3], copied, together)
 
 
-def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> tuple[Overlay, ...]:
+def sliding(
+    layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool, together: int = 1
+) -> tuple[Overlay, ...]:
     """The same for any window. Where a channel of the output depends on one of the input alone, it does not
     matter that the channels after it have not been read yet: that is as good as a copy."""
     first, _ = _read(layer, op, kernel)
     needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
-    written = np.arange(len(needed)) + (0 if copied else 1)
+    written = np.minimum(np.arange(len(needed)) + (0 if copied else together), len(needed))
     lead = int(np.max(written * layer.output.shape[-1] - needed, initial=0))
     return if_shared(layer, Overlay(0, -whole_words(lead * layer.output.dtype.bytes)))
 
 
-def backwards(layer: Layer[Convolution], copied: bool) -> tuple[Overlay, ...]:
+def backwards(layer: Layer[Convolution], copied: bool, together: int = 1) -> tuple[Overlay, ...]:
     """For convolutions that begin with the last position."""
     _, end = _read(layer, layer.op, layer.input(1).shape[1:3])
     needed = np.maximum.accumulate(end)  # up to each position
-    unwritten = np.arange(len(needed)) + (1 if copied else 0)
+    unwritten = np.maximum(np.arange(len(needed)) + (1 if copied else 1 - together), 0)
     if copied:  # nothing is written before the first one is read
         needed, unwritten = needed[:-1], unwritten[:-1]
     lead = int(np.max(needed - unwritten * layer.output.shape[-1], initial=0))

@@ -182,6 +182,9 @@ def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
     }
 
 
+TOGETHER = 2
+"""Positions that float convolutions compute at once, unless their outputs overwrite inputs too early."""
+
 TILE_WORDS = "weights of 8 filters in turn, then of 4, then filter by filter, for each group"
 
 

@@ -5,110 +5,66 @@
 
 #include <tinyml/depthwise_conv.h>
 
-static float depthwise_conv_f32_limited(const struct tinyml_depthwise_conv_f32 *p, float sum)
+#include "../weighted/filters_f32.h"
+#include "depthwise_tile_f32.h"
+#include "windows_f32.h"
+
+static const float depthwise_conv_f32_zeros[8];
+
+/* Several filters for each channel: outputs one by one. */
+static void depthwise_conv_f32_multiple(const struct tinyml_depthwise_conv_f32 *p,
+					struct depthwise_tile_f32 *t, const float *x,
+					const float *w, float *y)
 {
-	sum = sum < p->out_min ? p->out_min : sum;
-	return sum > p->out_max ? p->out_max : sum;
+	const int32_t multiple = p->window.out_c / p->window.in_c;
+
+	for (int32_t oc = 0; oc < p->window.out_c; oc++) {
+		t->bias = p->bias != NULL ? &p->bias[oc] : depthwise_conv_f32_zeros;
+		depthwise_tile_f32_one(t, &x[oc / multiple], &w[oc], &y[oc]);
+	}
 }
 
-#define TILE 8
-
-/* TILE neighbouring channels of one position, each with one filter: every tap is a run of TILE
- * inputs and a run of TILE weights. The sums have names so that compilers keep them in registers.
- */
-static void depthwise_conv_f32_tile(const struct tinyml_depthwise_conv_f32 *p, const float *x,
-				    float *y, int32_t first, struct tinyml_span rows,
-				    struct tinyml_span cols)
+static void depthwise_conv_f32_compute(const struct tinyml_windows_f32 *v, const float *x, float *y,
+				       int32_t times, bool two)
 {
-	const struct tinyml_window *w = &p->window;
-	const int32_t channels = w->in_c, step = w->dilation_w * channels;
-	float sums[TILE] = {0.0f};
-	float s0, s1, s2, s3, s4, s5, s6, s7;
+	const struct tinyml_depthwise_conv_f32 *const p = v->params;
+	const int32_t channels = v->window.out_c, size = sizeof(float);
+	const float *const w = &p->weights[v->first * channels];
+	struct depthwise_tile_f32 t = {
+		.rows = v->rows,
+		.taps = v->taps,
+		.x_step = v->tap * size,
+		.w_step = channels * size,
+		.x_skip = (v->line - v->taps * v->tap) * size,
+		.w_skip = (v->window.kernel_w - v->taps) * channels * size,
+		.bias = depthwise_conv_f32_zeros,
+		.x_other = two ? v->x_other * size : 0, /* a single one is computed twice */
+		.y_other = two ? v->y_other * size : 0,
+	};
 
-	if (p->bias != NULL) {
-		for (int32_t i = 0; i < TILE; i++) {
-			sums[i] = p->bias[first + i];
+	for (; times > 0; times--, x += v->x_next, y += v->y_next) {
+		if (channels != v->window.in_c) {
+			depthwise_conv_f32_multiple(p, &t, x, w, y);
+			continue;
 		}
-	}
-	s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-	s4 = sums[4], s5 = sums[5], s6 = sums[6], s7 = sums[7];
-	for (int32_t ky = rows.first; ky < rows.end; ky++) {
-		const int32_t iy = rows.start + ky * w->dilation_h;
-		const int32_t ix = cols.start + cols.first * w->dilation_w;
-		const float *in = &x[(iy * w->in_w + ix) * channels + first];
-		const float *k = &p->weights[(ky * w->kernel_w + cols.first) * channels + first];
-
-		for (int32_t left = cols.end - cols.first; left > 0; left--) {
-			s0 += in[0] * k[0];
-			s1 += in[1] * k[1];
-			s2 += in[2] * k[2];
-			s3 += in[3] * k[3];
-			s4 += in[4] * k[4];
-			s5 += in[5] * k[5];
-			s6 += in[6] * k[6];
-			s7 += in[7] * k[7];
-			in += step;
-			k += channels;
-		}
-	}
-	y[0] = depthwise_conv_f32_limited(p, s0);
-	y[1] = depthwise_conv_f32_limited(p, s1);
-	y[2] = depthwise_conv_f32_limited(p, s2);
-	y[3] = depthwise_conv_f32_limited(p, s3);
-	y[4] = depthwise_conv_f32_limited(p, s4);
-	y[5] = depthwise_conv_f32_limited(p, s5);
-	y[6] = depthwise_conv_f32_limited(p, s6);
-	y[7] = depthwise_conv_f32_limited(p, s7);
-}
-
-/* All output channels of one position. */
-static void depthwise_conv_f32_convolve_position(const struct tinyml_depthwise_conv_f32 *p,
-						 const float *x, float *y, struct tinyml_span rows,
-						 struct tinyml_span cols)
-{
-	const struct tinyml_window *w = &p->window;
-	const int32_t multiple = w->out_c / w->in_c;
-	int32_t oc = 0;
-
-	for (; multiple == 1 && w->out_c - oc >= TILE; oc += TILE) {
-		depthwise_conv_f32_tile(p, x, &y[oc], oc, rows, cols);
-	}
-	for (; oc < w->out_c; oc++) {
-		const float *channel = &x[oc / multiple];
-		float acc = p->bias != NULL ? p->bias[oc] : 0.0f;
-
-		for (int32_t ky = rows.first; ky < rows.end; ky++) {
-			const int32_t iy = rows.start + ky * w->dilation_h;
-
-			for (int32_t kx = cols.first; kx < cols.end; kx++) {
-				const int32_t ix = cols.start + kx * w->dilation_w;
-				const float in = channel[(iy * w->in_w + ix) * w->in_c];
-				const float k = p->weights[(ky * w->kernel_w + kx) * w->out_c + oc];
-
-				acc += in * k;
+		for (int32_t c = 0; c < channels;) {
+			if (p->bias != NULL) {
+				t.bias = &p->bias[c];
 			}
+			c += depthwise_tile_f32(&t, &x[c], &w[c], &y[c], channels - c);
 		}
-		y[oc] = depthwise_conv_f32_limited(p, acc);
 	}
 }
 
 void tinyml_depthwise_conv_f32(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y)
 {
-	const struct tinyml_window *w = &p->window;
+	const struct tinyml_window *const w = &p->window;
+	struct tinyml_windows_f32 v = {
+		.window = p->window,
+		.params = p,
+		.compute = depthwise_conv_f32_compute,
+	};
 
-	for (int32_t n = 0; n < w->batches; n++) {
-		for (int32_t oy = 0; oy < w->out_h; oy++) {
-			const struct tinyml_span rows = tinyml_span(
-				oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
-
-			for (int32_t ox = 0; ox < w->out_w; ox++) {
-				depthwise_conv_f32_convolve_position(
-					p, x, y, rows,
-					tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w,
-						    w->dilation_w, w->in_w));
-				y += w->out_c;
-			}
-		}
-		x += w->in_h * w->in_w * w->in_c;
-	}
+	tinyml_windows_f32(&v, x, y);
+	tinyml_limit_f32(y, w->batches * w->out_h * w->out_w * w->out_c, p->out_min, p->out_max);
 }

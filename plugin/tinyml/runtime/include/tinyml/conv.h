@@ -229,6 +229,17 @@ struct tinyml_conv_f32 {
 
 void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
+/** The same for one image, with outputs that are not neighbours: those of a transposed convolution
+ * that meet the same taps. Padding may be negative: windows then begin further inside.
+ */
+struct tinyml_conv_apart_f32 {
+	struct tinyml_conv_f32 conv;
+	int32_t step; /* elements from an output position to the next one in a row */
+	int32_t line; /* elements from a row of outputs to the next */
+};
+
+void tinyml_conv_apart_f32(const struct tinyml_conv_apart_f32 *p, const float *x, float *y);
+
 /** The part of a kernel axis that lies inside the input, for one output position. */
 struct tinyml_span {
 	int32_t first; /* first kernel index inside */

@@ -1,0 +1,79 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Float transposed convolutions as convolutions: one for each remainder of a position after the stride."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Protocol
+
+from tinyml.base import c
+from tinyml.ir import Layer
+from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.weighted.records import TILE_WORDS, float_limits, float_tiles
+
+
+class Strided(Protocol):
+    """What a transposed convolution is described by."""
+
+    @property
+    def strides(self) -> Sequence[int]: ...
+    @property
+    def pads(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Along one axis: the outputs ``first``, ``first + stride``, … and the taps that they meet."""
+
+    first: int
+    outputs: int
+    taps: tuple[int, ...]  # of the kernel, in the order of the input elements that they meet
+    pad: int  # how far before the input the window of the first output begins; may be negative
+
+
+def phases(stride: int, pad: int, taps: int, outputs: int) -> Iterator[Phase]:
+    """Output o meets element i at tap k if o = i * stride + k - pad."""
+    for first in range(min(stride, outputs)):
+        rest = (first + pad) % stride
+        met = tuple(range(rest, taps, stride))[::-1]
+        begin = (first + pad - rest) // stride - (len(met) - 1)
+        yield Phase(first, -(-(outputs - first) // stride), met, -begin)
+
+
+def emit_phases(layer: Layer, sheet: Sheet, op: Strided) -> None:
+    """A call of tinyml_conv_apart_f32 for each phase of rows and each of columns."""
+    x, y, w = layer.input(0).shape, layer.output.shape, layer.input(1).value
+    sheet.include("<tinyml/conv.h>")
+    limits = float_limits(layer, sheet)
+    axes = [list(phases(op.strides[a], op.pads[a], w.shape[1 + a], y[1 + a])) for a in range(2)]
+    for number, (rows, columns) in enumerate(product(*axes)):
+        filters = w[:, rows.taps][:, :, columns.taps]
+        members = {
+            ".conv.window.batches": 1,
+            ".conv.window.in_h": x[1],
+            ".conv.window.in_w": x[2],
+            ".conv.window.in_c": x[3],
+            ".conv.window.out_h": rows.outputs,
+            ".conv.window.out_w": columns.outputs,
+            ".conv.window.out_c": y[3],
+            ".conv.window.kernel_h": len(rows.taps),
+            ".conv.window.kernel_w": len(columns.taps),
+            ".conv.window.stride_h": 1,
+            ".conv.window.stride_w": 1,
+            ".conv.window.dilation_h": 1,
+            ".conv.window.dilation_w": 1,
+            ".conv.window.pad_top": rows.pad,
+            ".conv.window.pad_left": columns.pad,
+            ".conv.weights": sheet.table(f"weights{number}", float_tiles(filters), holds=TILE_WORDS),
+            **{f".conv{member}": value for member, value in limits.items()},
+            ".conv.groups": 1,
+            ".conv.from_the_end": c.boolean(False),
+            ".step": op.strides[1] * y[3],
+            ".line": op.strides[0] * y[2] * y[3],
+        }
+        name = sheet.record("struct tinyml_conv_apart_f32", f"params{number}", members)
+        place = (rows.first * y[2] + columns.first) * y[3]
+        sheet.call("tinyml_conv_apart_f32", name, sheet.x(), sheet.element(sheet.y(), place, 0))

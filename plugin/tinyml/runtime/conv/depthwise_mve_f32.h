@@ -1,0 +1,118 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* depthwise_tile_f32.h for Helium: q0 and q1 are the sums of the first window, q2 and q3 those of
+ * the second.
+ */
+
+#ifndef TINYML_DEPTHWISE_MVE_F32_H_
+#define TINYML_DEPTHWISE_MVE_F32_H_
+
+#include <arm_mve.h>
+
+TINYML_OFFSET(struct depthwise_tile_f32, rows, 0);
+TINYML_OFFSET(struct depthwise_tile_f32, taps, 4);
+TINYML_OFFSET(struct depthwise_tile_f32, x_step, 8);
+TINYML_OFFSET(struct depthwise_tile_f32, w_step, 12);
+TINYML_OFFSET(struct depthwise_tile_f32, x_skip, 16);
+TINYML_OFFSET(struct depthwise_tile_f32, w_skip, 20);
+TINYML_OFFSET(struct depthwise_tile_f32, bias, 24);
+TINYML_OFFSET(struct depthwise_tile_f32, x_other, 28);
+TINYML_OFFSET(struct depthwise_tile_f32, y_other, 32);
+
+static inline void depthwise_mve_f32_8(const struct depthwise_tile_f32 *t, const float *x,
+				       const float *w, float *y)
+{
+	const float *x1;
+	int32_t rows, taps, n, m;
+
+	/* clang-format off */
+	__asm__ volatile(
+		"ldrd %[n], %[x1], [%[t], #24]\n\t"
+		"add %[x1], %[x0]\n\t"
+		"vldrw.u32 q0, [%[n]]\n\t"
+		"vldrw.u32 q1, [%[n], #16]\n\t"
+		"vmov q2, q0\n\t"
+		"vmov q3, q1\n\t"
+		"ldrd %[rows], %[taps], [%[t], #0]\n\t"
+		"cmp %[rows], #0\n\t"
+		"beq 4f\n\t"
+		"1:\n\t"
+		"ldrd %[n], %[m], [%[t], #8]\n\t"
+		"dls lr, %[taps]\n\t"
+		"2:\n\t"
+		"vldrw.u32 q4, [%[w]]\n\t"
+		"vldrw.u32 q5, [%[x0]]\n\t"
+		"vfma.f32 q0, q5, q4\n\t"
+		"vldrw.u32 q6, [%[x1]]\n\t"
+		"vfma.f32 q2, q6, q4\n\t"
+		"vldrw.u32 q4, [%[w], #16]\n\t"
+		"vldrw.u32 q5, [%[x0], #16]\n\t"
+		"vfma.f32 q1, q5, q4\n\t"
+		"vldrw.u32 q6, [%[x1], #16]\n\t"
+		"vfma.f32 q3, q6, q4\n\t"
+		"add %[x0], %[n]\n\t"
+		"add %[x1], %[n]\n\t"
+		"add %[w], %[m]\n\t"
+		"le lr, 2b\n\t"
+		"subs %[rows], #1\n\t"
+		"beq 4f\n\t"
+		"ldrd %[n], %[m], [%[t], #16]\n\t"
+		"add %[x0], %[n]\n\t"
+		"add %[x1], %[n]\n\t"
+		"add %[w], %[m]\n\t"
+		"b 1b\n\t"
+		"4:\n\t"
+		"ldr %[n], [%[t], #32]\n\t"
+		"add %[n], %[y]\n\t"
+		"vstrw.32 q0, [%[y]]\n\t"
+		"vstrw.32 q1, [%[y], #16]\n\t"
+		"vstrw.32 q2, [%[n]]\n\t"
+		"vstrw.32 q3, [%[n], #16]\n\t"
+		: [x0] "+r"(x), [x1] "=&r"(x1), [w] "+r"(w), [rows] "=&l"(rows), [taps] "=&r"(taps),
+		  [n] "=&r"(n), [m] "=&r"(m)
+		: [t] "r"(t), [y] "r"(y)
+		: "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");
+	/* clang-format on */
+}
+
+/* Four channels, or what is left of them. */
+static inline void depthwise_mve_f32_4(const struct depthwise_tile_f32 *t, const float *x,
+				       const float *w, float *y, int32_t left)
+{
+	const int32_t size = sizeof(float);
+	const mve_pred16_t some = vctp32q((uint32_t)left);
+	const float *x1 = x + t->x_other / size;
+	float32x4_t a = vldrwq_z_f32(t->bias, some), b = a;
+
+	for (int32_t row = t->rows; row > 0; row--) {
+		for (int32_t tap = t->taps; tap > 0; tap--) {
+			const float32x4_t weights = vldrwq_z_f32(w, some);
+
+			a = vfmaq_f32(a, vldrwq_z_f32(x, some), weights);
+			b = vfmaq_f32(b, vldrwq_z_f32(x1, some), weights);
+			x += t->x_step / size;
+			x1 += t->x_step / size;
+			w += t->w_step / size;
+		}
+		x += t->x_skip / size;
+		x1 += t->x_skip / size;
+		w += t->w_skip / size;
+	}
+	vstrwq_p_f32(y, a, some);
+	vstrwq_p_f32(&y[t->y_other / size], b, some);
+}
+
+/* As many of the channels that are left as a tile has; how many that are. */
+static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, const float *x,
+					 const float *w, float *y, int32_t left)
+{
+	if (left >= 8) {
+		depthwise_mve_f32_8(t, x, w, y);
+		return 8;
+	}
+	depthwise_mve_f32_4(t, x, w, y, left);
+	return 4;
+}
+
+#endif /* TINYML_DEPTHWISE_MVE_F32_H_ */
