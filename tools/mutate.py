@@ -195,7 +195,7 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_columns_s8.h": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_two_filters_s8.h": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_s16.c": (KERNELS, "-k", "tinyml_conv_s16"),
-    f"{RUNTIME}/conv/conv_loops.h": (KERNELS, "-k", "tinyml_conv_f32"),
+    f"{RUNTIME}/conv/windows_f32.c": (KERNELS, "-k", "tinyml_conv_f32"),
     f"{RUNTIME}/conv/conv_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/conv_pairs_s8.c": DSP,
     f"{RUNTIME}/conv/conv_both_s8.h": DSP,

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tinyml.base import c
-from tinyml.ir import Array, Layer
+from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
@@ -30,7 +32,7 @@ class ConvFloat(Kernel[Convolution]):
     library = Library.PORTABLE
     sources = FLOAT_SOURCES
     in_bands = True
-    constraints = (float_tensors, constant_weights, small_extents)
+    constraints: ClassVar[tuple[Constraint, ...]] = (float_tensors, constant_weights, small_extents)
 
     def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         return (*forwards(layer, False, TOGETHER), *backwards(layer, False, TOGETHER))

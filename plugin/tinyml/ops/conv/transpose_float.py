@@ -13,6 +13,7 @@ from tinyml.base import c
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted.records import TILE_WORDS, float_limits, float_tiles
+from tinyml.ops.weighted.weighted import Weighted
 
 
 class Strided(Protocol):
@@ -43,7 +44,7 @@ def phases(stride: int, pad: int, taps: int, outputs: int) -> Iterator[Phase]:
         yield Phase(first, -(-(outputs - first) // stride), met, -begin)
 
 
-def emit_phases(layer: Layer, sheet: Sheet, op: Strided) -> None:
+def emit_phases(layer: Layer[Weighted], sheet: Sheet, op: Strided) -> None:
     """A call of tinyml_conv_apart_f32 for each phase of rows and each of columns."""
     x, y, w = layer.input(0).shape, layer.output.shape, layer.input(1).value
     sheet.include("<tinyml/conv.h>")
