@@ -103,16 +103,4 @@ static inline void depthwise_mve_f32_4(const struct depthwise_tile_f32 *t, const
 	vstrwq_p_f32(&y[t->y_other / size], b, some);
 }
 
-/* As many of the channels that are left as a tile has; how many that are. */
-static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, const float *x,
-					 const float *w, float *y, int32_t left)
-{
-	if (left >= 8) {
-		depthwise_mve_f32_8(t, x, w, y);
-		return 8;
-	}
-	depthwise_mve_f32_4(t, x, w, y, left);
-	return 4;
-}
-
 #endif /* TINYML_DEPTHWISE_MVE_F32_H_ */

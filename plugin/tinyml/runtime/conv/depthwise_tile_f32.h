@@ -46,21 +46,38 @@ static inline void depthwise_tile_f32_one(const struct depthwise_tile_f32 *t, co
 	y[t->y_other / size] = b;
 }
 
-/* TINYML_DEPTHWISE_LANES channels at once and, on some cores, half of them. */
 #if TINYML_FUSED_F32 && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 #include "depthwise_mve_f32.h"
 #elif defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__)
 #include "depthwise_vfp_f32.h"
-#else
+#endif
 
+/* As many of the channels that are left as a tile has; how many that are. */
 static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, const float *x,
 					 const float *w, float *y, int32_t left)
 {
+#ifdef TINYML_DEPTHWISE_MVE_F32_H_
+	if (left >= 8) {
+		depthwise_mve_f32_8(t, x, w, y);
+		return 8;
+	}
+	depthwise_mve_f32_4(t, x, w, y, left);
+	return 4;
+#else
+#ifdef TINYML_DEPTHWISE_VFP_F32_H_
+	if (left >= 8) {
+		depthwise_vfp_f32_8(t, x, w, y);
+		return 8;
+	}
+	if (left >= 4) {
+		depthwise_vfp_f32_4(t, x, w, y);
+		return 4;
+	}
+#endif
 	(void)left;
 	depthwise_tile_f32_one(t, x, w, y);
 	return 1;
-}
-
 #endif
+}
 
 #endif /* TINYML_DEPTHWISE_TILE_F32_H_ */

@@ -120,20 +120,4 @@ static inline void depthwise_vfp_f32_4(const struct depthwise_tile_f32 *t, const
 #undef TINYML_DEPTHWISE_TAPS
 #undef TINYML_DEPTHWISE_OPERANDS
 
-/* As many of the channels that are left as a tile has; how many that are. */
-static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, const float *x,
-					 const float *w, float *y, int32_t left)
-{
-	if (left >= 8) {
-		depthwise_vfp_f32_8(t, x, w, y);
-		return 8;
-	}
-	if (left >= 4) {
-		depthwise_vfp_f32_4(t, x, w, y);
-		return 4;
-	}
-	depthwise_tile_f32_one(t, x, w, y);
-	return 1;
-}
-
 #endif /* TINYML_DEPTHWISE_VFP_F32_H_ */
