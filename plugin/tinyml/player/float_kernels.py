@@ -48,6 +48,7 @@ WINDOW = ("window.c", "nest.c")
 
 
 def _float(number: int, name: str, record: Layout, header: str, family: str) -> Playable:
+    shared = ("weighted/filters_f32.c", *(("conv/windows_f32.c",) if family == "conv" else ()))
     return Playable(
         number,
         f"tinyml_{name}",
@@ -56,7 +57,7 @@ def _float(number: int, name: str, record: Layout, header: str, family: str) -> 
         f"tinyml_play_{name}",
         f"tinyml_check_{name}",
         header,
-        (f"{family}/{name}.c", "player/play_weighted_f32.c", "player/window.c"),
+        (f"{family}/{name}.c", *shared, "player/play_weighted_f32.c", "player/window.c"),
     )
 
 
