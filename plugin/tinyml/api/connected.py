@@ -186,7 +186,7 @@ class Device:
         if not chosen.learns:
             raise ConfigError(
                 f"{chosen.name} on {self.where} does not learn",
-                "compile it with adapt:, and pass requests to tinyml_adapt_request() in the port of <tinyml/host.h>",
+                "compile it with adapt:, and pass requests to tinyml_adapt_request() in its port",
             )
         return DeviceAdapter(self._session, chosen.index, self.where)
 
