@@ -15,19 +15,14 @@
 
 #define MOST (1 << 24) /* inputs, and inputs of a block: 32 bits hold their sums */
 
-static const void *play_block_weights_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 /* Members that struct tinyml_steps_s4 and tinyml_steps_s8 have. */
 #define STEPS(record)                                                                              \
 	{                                                                                          \
 		.inputs = (record)->steps.inputs,                                                  \
 		.block = (record)->steps.block,                                                    \
-		.weights = play_block_weights_table(play, (record)->steps.weights),                \
-		.scales = play_block_weights_table(play, (record)->steps.scales),                  \
-		.zeros = play_block_weights_table(play, (record)->steps.zeros),                    \
+		.weights = tinyml_play_table(play, (record)->steps.weights),                       \
+		.scales = tinyml_play_table(play, (record)->steps.scales),                         \
+		.zeros = tinyml_play_table(play, (record)->steps.zeros),                           \
 	}
 
 /* A dense layer, with one kernel for each kind of weights. */
@@ -41,7 +36,7 @@ static const void *play_block_weights_table(const struct tinyml_play *play, uint
 			.rows = record->rows,                                                      \
 			.outputs = record->outputs,                                                \
 			.steps = STEPS(record),                                                    \
-			.bias = play_block_weights_table(play, record->bias),                      \
+			.bias = tinyml_play_table(play, record->bias),                             \
 			.out_min = record->out_min,                                                \
 			.out_max = record->out_max,                                                \
 		};                                                                                 \

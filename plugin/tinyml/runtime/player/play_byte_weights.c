@@ -11,11 +11,6 @@
 
 #include "window.h"
 
-static const void *play_byte_weights_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 void tinyml_play_conv_f32_s8(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_conv_f32_s8 *, const float *, float *);
@@ -24,9 +19,9 @@ void tinyml_play_conv_f32_s8(const struct tinyml_play *play)
 		.window = record->window,
 		.groups = record->groups,
 		.from_the_end = record->from_the_end != 0u,
-		.weights = play_byte_weights_table(play, record->weights),
-		.scales = play_byte_weights_table(play, record->scales),
-		.bias = play_byte_weights_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.scales = tinyml_play_table(play, record->scales),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};
@@ -42,9 +37,9 @@ void tinyml_play_dense_f32_s8(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_byte_weights_table(play, record->weights),
-		.scales = play_byte_weights_table(play, record->scales),
-		.bias = play_byte_weights_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.scales = tinyml_play_table(play, record->scales),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};
@@ -57,10 +52,10 @@ play_byte_weights_filters(const struct tinyml_play *play,
 			  const struct tinyml_play_filters_to_f32 *record)
 {
 	return (struct tinyml_filters_to_f32){
-		.weights = play_byte_weights_table(play, record->weights),
-		.zeros = play_byte_weights_table(play, record->zeros),
-		.scales = play_byte_weights_table(play, record->scales),
-		.bias = play_byte_weights_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.zeros = tinyml_play_table(play, record->zeros),
+		.scales = tinyml_play_table(play, record->scales),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 		.inputs = record->inputs,

@@ -12,11 +12,6 @@
 
 enum { X, Y, STATE, CELL, SCRATCH };
 
-static const void *play_lstm_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 void tinyml_play_lstm_s8(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_lstm_s8 *, const int8_t *, int8_t *, int8_t *,
@@ -39,10 +34,10 @@ void tinyml_play_lstm_s8(const struct tinyml_play *play)
 		const struct tinyml_play_lstm_gate_s8 *const gate = &record->gates[i];
 
 		p.gates[i] = (struct tinyml_lstm_gate_s8){
-			.weights = play_lstm_table(play, gate->weights),
-			.recurrent = play_lstm_table(play, gate->recurrent),
-			.bias = play_lstm_table(play, gate->bias),
-			.recurrent_bias = play_lstm_table(play, gate->recurrent_bias),
+			.weights = tinyml_play_table(play, gate->weights),
+			.recurrent = tinyml_play_table(play, gate->recurrent),
+			.bias = tinyml_play_table(play, gate->bias),
+			.recurrent_bias = tinyml_play_table(play, gate->recurrent_bias),
 			.scale = {gate->multiplier, gate->shift},
 			.recurrent_scale = {gate->recurrent_multiplier, gate->recurrent_shift},
 		};
@@ -67,18 +62,18 @@ void tinyml_play_lstm_f32(const struct tinyml_play *play)
 		.batch_stride = record->batch_stride,
 		.cell_clip = record->cell_clip,
 		.projection_clip = record->projection_clip,
-		.projection = play_lstm_table(play, record->projection),
-		.projection_bias = play_lstm_table(play, record->projection_bias),
+		.projection = tinyml_play_table(play, record->projection),
+		.projection_bias = tinyml_play_table(play, record->projection_bias),
 	};
 
 	for (uint32_t i = 0; i < 4u; i++) {
 		const struct tinyml_play_lstm_gate_f32 *const gate = &record->gates[i];
 
 		p.gates[i] = (struct tinyml_lstm_gate_f32){
-			.weights = play_lstm_table(play, gate->weights),
-			.recurrent = play_lstm_table(play, gate->recurrent),
-			.bias = play_lstm_table(play, gate->bias),
-			.peephole = play_lstm_table(play, gate->peephole),
+			.weights = tinyml_play_table(play, gate->weights),
+			.recurrent = tinyml_play_table(play, gate->recurrent),
+			.bias = tinyml_play_table(play, gate->bias),
+			.peephole = tinyml_play_table(play, gate->peephole),
 		};
 	}
 	((kernel *)play->kernel->function)(&p, play->operand[X], play->operand[Y],

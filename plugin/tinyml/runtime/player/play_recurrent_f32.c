@@ -26,18 +26,13 @@ static play_recurrent_f32_function *const play_recurrent_f32_functions[TINYML_PL
 	[TINYML_PLAY_SOFTPLUS] = tinyml_act_softplus,
 };
 
-static const void *play_recurrent_f32_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 static struct tinyml_matrix play_recurrent_f32_matrix(const struct tinyml_play *play,
 						      uint32_t values, uint32_t scales)
 {
 	return (struct tinyml_matrix){
 		.add_product = scales != 0u ? tinyml_add_product_f32_s8 : tinyml_add_product_f32,
-		.values = play_recurrent_f32_table(play, values),
-		.scales = play_recurrent_f32_table(play, scales),
+		.values = tinyml_play_table(play, values),
+		.scales = tinyml_play_table(play, scales),
 	};
 }
 
@@ -60,8 +55,8 @@ void tinyml_play_recurrent_f32(const struct tinyml_play *play)
 		.w = play_recurrent_f32_matrix(play, record->w, record->w_scales),
 		.r = play_recurrent_f32_matrix(play, record->r, record->r_scales),
 		.x = play->operand[X],
-		.b = play_recurrent_f32_table(play, record->b),
-		.peepholes = play_recurrent_f32_table(play, record->peepholes),
+		.b = tinyml_play_table(play, record->b),
+		.peepholes = tinyml_play_table(play, record->peepholes),
 		.h0 = play->operand[H0],
 		.c0 = play->operand[C0],
 		.y = play->operand[Y],

@@ -9,11 +9,6 @@
 #include <tinyml/dense.h>
 #include <tinyml/play_records.h>
 
-static const void *play_sparse_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 void tinyml_play_dense_sparse_f32(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_dense_sparse_f32 *, const float *, float *);
@@ -22,10 +17,10 @@ void tinyml_play_dense_sparse_f32(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_sparse_table(play, record->weights),
-		.places = play_sparse_table(play, record->runs),
-		.counts = play_sparse_table(play, record->counts),
-		.bias = play_sparse_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.places = tinyml_play_table(play, record->runs),
+		.counts = tinyml_play_table(play, record->counts),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};
@@ -41,10 +36,10 @@ void tinyml_play_dense_runs_f32(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_sparse_table(play, record->weights),
-		.runs = play_sparse_table(play, record->runs),
-		.counts = play_sparse_table(play, record->counts),
-		.bias = play_sparse_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.runs = tinyml_play_table(play, record->runs),
+		.counts = tinyml_play_table(play, record->counts),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};
@@ -60,11 +55,11 @@ void tinyml_play_dense_runs_f32_s8(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_sparse_table(play, record->weights),
-		.runs = play_sparse_table(play, record->runs),
-		.counts = play_sparse_table(play, record->counts),
-		.scales = play_sparse_table(play, record->scales),
-		.bias = play_sparse_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.runs = tinyml_play_table(play, record->runs),
+		.counts = tinyml_play_table(play, record->counts),
+		.scales = tinyml_play_table(play, record->scales),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};

@@ -12,11 +12,6 @@
 
 #include "window.h"
 
-static const float *play_weighted_f32_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? (const void *)(play->image + position) : NULL;
-}
-
 void tinyml_play_conv_f32(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_conv_f32 *, const float *, float *);
@@ -27,8 +22,8 @@ void tinyml_play_conv_f32(const struct tinyml_play *play)
 		.from_the_end = record->from_the_end != 0u,
 		.out_min = record->out_min,
 		.out_max = record->out_max,
-		.weights = play_weighted_f32_table(play, record->weights),
-		.bias = play_weighted_f32_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.bias = tinyml_play_table(play, record->bias),
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
@@ -42,8 +37,8 @@ void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play)
 		.window = record->window,
 		.out_min = record->out_min,
 		.out_max = record->out_max,
-		.weights = play_weighted_f32_table(play, record->weights),
-		.bias = play_weighted_f32_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.bias = tinyml_play_table(play, record->bias),
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
@@ -57,8 +52,8 @@ void tinyml_play_dense_f32(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_weighted_f32_table(play, record->weights),
-		.bias = play_weighted_f32_table(play, record->bias),
+		.weights = tinyml_play_table(play, record->weights),
+		.bias = tinyml_play_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};

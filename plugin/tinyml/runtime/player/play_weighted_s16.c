@@ -10,11 +10,6 @@
 
 #include "window.h"
 
-static const void *play_weighted_s16_table(const struct tinyml_play *play, uint32_t position)
-{
-	return position != 0u ? play->image + position : NULL;
-}
-
 void tinyml_play_conv_s16(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_conv_s16 *, const int16_t *, int16_t *, void *);
@@ -25,10 +20,10 @@ void tinyml_play_conv_s16(const struct tinyml_play *play)
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 		.round_once = record->round_once != 0u,
-		.weights = play_weighted_s16_table(play, record->weights),
-		.bias = play_weighted_s16_table(play, record->bias),
-		.multiplier = play_weighted_s16_table(play, record->multiplier),
-		.shift = play_weighted_s16_table(play, record->shift),
+		.weights = tinyml_play_table(play, record->weights),
+		.bias = tinyml_play_table(play, record->bias),
+		.multiplier = tinyml_play_table(play, record->multiplier),
+		.shift = tinyml_play_table(play, record->shift),
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1],
@@ -43,10 +38,10 @@ void tinyml_play_dense_s16(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_weighted_s16_table(play, record->weights),
-		.bias = play_weighted_s16_table(play, record->bias),
-		.multiplier = play_weighted_s16_table(play, record->multiplier),
-		.shift = play_weighted_s16_table(play, record->shift),
+		.weights = tinyml_play_table(play, record->weights),
+		.bias = tinyml_play_table(play, record->bias),
+		.multiplier = tinyml_play_table(play, record->multiplier),
+		.shift = tinyml_play_table(play, record->shift),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 		.round_once = record->round_once != 0u,

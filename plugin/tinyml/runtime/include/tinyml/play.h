@@ -22,6 +22,7 @@
 #define TINYML_PLAY_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -97,6 +98,12 @@ bool tinyml_check_nothing(struct tinyml_check *check, uint32_t operand);
 /** The call reads this many bytes at a position of the image. */
 void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
 			    uint32_t alignment);
+
+/** A table of the image, or NULL for position 0. */
+static inline const void *tinyml_play_table(const struct tinyml_play *play, uint32_t position)
+{
+	return position != 0u ? play->image + position : NULL;
+}
 
 /** Something that the call requires. */
 static inline void tinyml_check_that(struct tinyml_check *check, bool condition)
