@@ -236,6 +236,8 @@ A run of a compiled model and of its pack with the same kernels. The outputs are
 
 {runs}
 
+## Small models
+
 Convolutions and dense layers are calls of one kernel either way. For other layers, compiled code has
 loops whose extents, steps and factors the C compiler knows; the functions of the player read them from
 a record. A call costs 30 to 100 instructions, and an element a few more than in compiled code, which
