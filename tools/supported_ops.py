@@ -50,6 +50,10 @@ Beyond the operators listed here:
   of the model's labels; string labels become their indices in that order.
 - Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`), which Keras makes of recurrent layers, are unrolled if their
   number of steps is known; code grows with each step.
+- Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
+  `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
+- Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are
+  resolved when a model is compiled.
 - TFLite {special} are read as state that persists between runs. Inputs of ONNX models are state if the
   file's metadata lists them ([docs/quantize.md](quantize.md#models-that-remember)).
 """
@@ -89,7 +93,7 @@ def onnx_without_reader(have: set[str]) -> dict[str, str]:
         function = schema.has_function or schema.has_context_dependent_function
         if schema.domain in ("", "ai.onnx.ml") and name not in have and not function:
             missing[name] = reasons.ONNX.get(name, "")
-    return {name: why for name, why in missing.items() if name not in ("If", "Loop", "Scan")}
+    return {name: why for name, why in missing.items() if name not in inventory.SPECIAL_ONNX}
 
 
 def tflite_without_reader(have: set[str]) -> dict[str, str]:

@@ -156,9 +156,13 @@ def quantize_model(
     return cache.quantized(read_model(model), request, shapes, progress or silent)
 
 
-def read_graph(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def read_graph(
+    model: Path | ModelFile,
+    shapes: Mapping[str, Shape] | None = None,
+    bounds: Mapping[str, int] | None = None,
+) -> Graph:
     """A model as it is imported, before any pass."""
-    return importers.load(model, shapes)
+    return importers.load(model, shapes, bounds)
 
 
 def read_onnx(file: ModelFile) -> ModelProto:
@@ -182,10 +186,10 @@ def _quantized(file: ModelFile, options: Options) -> Result | None:
 
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
-    given = importers.read(file, options.shapes)
+    given = importers.read(file, options.shapes, options.bounds)
     if quantized is None:
         return given
-    graph = importers.read(ModelFile(file.path, quantized.content))
+    graph = importers.read(ModelFile(file.path, quantized.content), bounds=options.bounds)
     notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
 

@@ -133,9 +133,10 @@ def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
     if outcome.failure:
         return Verdict(case, FAILED, outcome.failure, attempt.baked)
     found = list(outcome.outputs[0].values())
-    if len(found) != len(case.outputs):
-        return Verdict(case, FAILED, f"{len(found)} outputs instead of {len(case.outputs)}", attempt.baked)
-    for index, (array, wanted) in enumerate(zip(found, case.outputs, strict=True)):
+    expected = attempt.graph.padded([np.asarray(array) for array in case.outputs])
+    if len(found) != len(expected):
+        return Verdict(case, FAILED, f"{len(found)} outputs instead of {len(expected)}", attempt.baked)
+    for index, (array, wanted) in enumerate(zip(found, expected, strict=True)):
         complaint = difference(array, _stored(np.asarray(wanted)), 1e-4 if case.name in ROUNDED else 2e-5)
         if complaint:
             return Verdict(case, FAILED, f"output {index}: {complaint}", attempt.baked)

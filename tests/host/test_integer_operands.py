@@ -21,6 +21,7 @@ import pytest
 from tests.host.test_ops import FILES
 from tests.support.batch import Item, run_batch
 from tests.support.cases import Case, Report
+from tinyml.base.errors import ModelError
 from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Graph, Op
 from tinyml.ir.interpreter import interpret
@@ -66,6 +67,14 @@ def samples(case: Case, graph: Graph) -> Iterator[dict[str, Array]]:
                 yield {**case.inputs, name: first}
 
 
+def within_bounds(graph: Graph, sample: Mapping[str, Array]) -> bool:
+    """Whether no layer has more results than its bound, which ends a run: see test_result_bounds.py."""
+    try:
+        return bool(list(interpret(graph, [sample])))
+    except ModelError:
+        return False
+
+
 @cache
 def cases(part: int) -> Mapping[str, Case]:
     """The cases with an integer operand in some of the files, by the prefix of their C."""
@@ -79,7 +88,7 @@ def test_any_integer_gives_what_evaluate_gives(part: int) -> None:
     report, items, inputs = Report(), [], {}
     for prefix, case in cases(part).items():
         graph = case.graph()
-        inputs[prefix] = list(samples(case, graph))
+        inputs[prefix] = [sample for sample in samples(case, graph) if within_bounds(graph, sample)]
         compiled = compile_graph(graph, prefix, Provenance(case.name, "0" * 64, ""), Options(target="host"))
         wide = any(data.dtype.itemsize == 8 for data in operands(case, graph).values())
         if wide and not {node.op.kind for node in optimize(graph).nodes} & LOWER_HALF:

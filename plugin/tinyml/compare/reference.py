@@ -85,6 +85,7 @@ class OnnxRuntime(Reference):
         import onnxruntime
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
+        self.graph = graph
         model = read_onnx(file)
         widen(model.graph)  # float16 is computed in float32, by the C too
         self.states = states_of(model)
@@ -113,7 +114,8 @@ class OnnxRuntime(Reference):
                     f"the output {texts[0]!r} of the model is text; the C has class numbers instead",
                     "--reference numpy",
                 )
-            answers.append(Answer([found[name] for name in self.outputs], inner))
+            outputs = self.graph.padded([found[name] for name in self.outputs])
+            answers.append(Answer(outputs, inner))
         return answers
 
 
@@ -136,6 +138,7 @@ class LiteRt(Reference):
     def __init__(self, file: ModelFile, graph: Graph) -> None:
         from ai_edge_litert import interpreter
 
+        self.graph = graph
         kernels = interpreter.OpResolverType.BUILTIN_REF
         self.name = "ai-edge-litert with reference kernels"
         if any(_adds_integers(graph, node) for node in graph.nodes):
@@ -163,7 +166,7 @@ class LiteRt(Reference):
                 self.model.set_tensor(detail["index"], sample[name].reshape(detail["shape"]))
             self.model.invoke()
             outputs = [self.model.get_tensor(d["index"]).copy() for d in self.outputs]
-            answers.append(Answer(outputs, self._inner()))
+            answers.append(Answer(self.graph.padded(outputs), self._inner()))
         return answers
 
     def note(self, graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer]) -> str:

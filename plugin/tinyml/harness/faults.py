@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from tinyml.base.errors import ToolError
+
 _CAUSES = {
     0: "an instruction was fetched from protected memory",
     1: "a data access to protected memory",
@@ -123,3 +125,17 @@ def wrong_access(console: str) -> str | None:
         f"{function} ({place}{by}) {verb} {size} bytes outside the inputs, outputs and scratch memory of its "
         f"layer (AddressSanitizer: {kind})"
     )
+
+
+STATUSES = {
+    -5: "its constants have changed",
+    -19: "the NPU did not complete a part",
+    -28: "a layer has more results than its bound: see --bound",
+}
+"""What a run returns, as <tinyml/tinyml.h> and <tinyml/ethos_u.h> define it."""
+
+
+def failed_run(name: str, status: int, sample: int) -> ToolError:
+    """The error of a run that ended early."""
+    reason = f" ({STATUSES[status]})" if status in STATUSES else ""
+    return ToolError(f"{name}_run() returned {status} on sample {sample}{reason}")

@@ -102,7 +102,7 @@ def execute(
     results = decode(model, (folder / "results.bin").read_bytes(), len(samples))
     for index, cost in enumerate(results.runs):
         if cost.status != 0:
-            raise ToolError(f"{model.name}_run() returned {cost.status} on sample {index}")
+            raise faults.failed_run(model.name, cost.status, index)
     if machine.clock is None:
         return Result(results.outputs, console=console)
     return Result(

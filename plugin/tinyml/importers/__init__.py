@@ -14,26 +14,32 @@ from tinyml.ir import Graph, Shape
 __all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model", "version", "with_outputs"]
 
 
-def load(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def load(
+    model: Path | ModelFile,
+    shapes: Mapping[str, Shape] | None = None,
+    bounds: Mapping[str, int] | None = None,
+) -> Graph:
     """Read a model; its content decides the format, and the file name is only for messages."""
-    return read(read_model(model), shapes)
+    return read(read_model(model), shapes, bounds)
 
 
-def read(file: ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def read(
+    file: ModelFile, shapes: Mapping[str, Shape] | None = None, bounds: Mapping[str, int] | None = None
+) -> Graph:
     """``load`` for a model whose bytes are here already."""
-    graph = _read(file, dict(shapes or {}))
+    graph = _read(file, dict(shapes or {}), dict(bounds or {}))
     finite.check(graph)
     return graph
 
 
-def _read(file: ModelFile, shapes: dict[str, Shape]) -> Graph:
+def _read(file: ModelFile, shapes: dict[str, Shape], bounds: dict[str, int]) -> Graph:
     if file.is_tflite:
         from tinyml.importers import tflite_graph
 
-        return tflite_graph.read(file.path, file.content, shapes, file.outputs)
+        return tflite_graph.read(file.path, file.content, shapes, file.outputs, bounds)
     from tinyml.importers import onnx_graph, onnx_model
 
-    return onnx_graph.read(onnx_model.parse(file), file.path.stem, shapes)
+    return onnx_graph.read(onnx_model.parse(file), file.path.stem, shapes, bounds)
 
 
 def metadata(file: ModelFile) -> dict[str, str]:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tinyml import ops
-from tinyml.importers import read_model
+from tinyml.importers import onnx_sequences, read_model
 from tinyml.ir.constraints import message
 from tinyml.ops import catalog  # noqa: F401  (registers readers and kernels)
 from tinyml.ops.framework.kernel import Kernel, kernel_table
 from tinyml.ops.framework.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
 
-SPECIAL_ONNX = ("If", "Loop", "Scan")
+SPECIAL_ONNX = ("If", "Loop", "Scan", *onnx_sequences.READERS)
 """Read by the importer itself: they have no operator."""
 SPECIAL_TFLITE = ("ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE")
 

@@ -12,7 +12,7 @@ import onnx
 
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
-from tinyml.importers import onnx_loop, onnx_scan
+from tinyml.importers import onnx_loop, onnx_scan, onnx_sequences
 from tinyml.importers.onnx_functions import bind_attributes, has_schema_body, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_outputs import free_names
@@ -25,7 +25,13 @@ from tinyml.importers.onnx_values import (
     input_tensor,
     opsets,
 )
-from tinyml.importers.outputs import finish_outputs
+from tinyml.importers.outputs import (
+    check_bounds,
+    clear_rests,
+    finish_outputs,
+    named_counts,
+    with_counts,
+)
 from tinyml.importers.reasons import onnx_reason
 from tinyml.importers.states import states_of
 from tinyml.importers.unsupported import Complaints
@@ -41,9 +47,12 @@ SPECIAL = (("", "If"), ("", "Scan"), ("", "Loop"))
 """Operators with graphs inside, which are read here."""
 
 
-def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Graph:
+def read(
+    model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape], bounds: Mapping[str, int] | None = None
+) -> Graph:
     """The whole model as a graph called ``name``."""
     reader = _Reader(model)
+    reader.build.bounds = bounds or {}
     try:
         return reader.graph(name, shapes)
     except (ModelError, UnsupportedError) as error:
@@ -61,6 +70,7 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
+        self.sequences: dict[str, tuple[Tensor, ...]] = {}  # values that are several tensors
         self.unread: dict[str, tuple[str, str]] = {}  # outputs that no reader gives, and whose they are
         self.count = 0  # nodes read, those of functions and subgraphs each time
         self.depth = 0  # functions and subgraphs that are being read
@@ -88,25 +98,32 @@ class _Reader:
         names = [value.name for value in proto.output if value.name not in updates]
         self.complaints.raise_if_any(names)
         for value in proto.output:
+            if value.name in self.sequences:
+                raise UnsupportedError(
+                    f"the output {value.name!r} is a sequence", "make its tensors outputs of the model"
+                )
             if value.name not in values:
                 raise ModelError(f"no node computes the model's output {value.name!r}")
         states = declared_states(self.build, list(remembered.values()), values)
         if len(set(names)) != len(names):
             raise ModelError("two outputs of the model have the same name", "export the model again")
+        check_bounds(self.build)
         for value in proto.output:
             check_declared(self.build, value, self.build.tensors[values[value.name]])
         graph_inputs = tuple(values[value.name] for value in inputs)
-        outputs = tuple(values[name] for name in names)
+        results = clear_rests(self.build, [self.build.tensors[values[name]] for name in names])
+        outputs, names = with_counts(self.build, results, names)
         graph = Graph(
             name,
             self.build.tensors,
             tuple(self.build.nodes),
             graph_inputs,
-            outputs,
+            tuple(outputs),
             states,
             tuple(self.build.notes),
             self.build.labels,
             tuple(self.build.open_inputs),
+            named_counts(self.build, outputs, names),
         )
         return finish_outputs(graph, names)
 
@@ -128,7 +145,10 @@ class _Reader:
             for node in waiting:
                 free = free_names(node)
                 if any(
-                    name in produced and name not in values and name not in self.complaints.poisoned
+                    name in produced
+                    and name not in values
+                    and name not in self.sequences
+                    and name not in self.complaints.poisoned
                     for name in free
                 ):
                     later.append(node)
@@ -151,6 +171,12 @@ class _Reader:
         self.count += 1
         limits.check("nodes", self.count, "the model, with its functions and subgraphs")
         self.build.scope = node.name or next((name for name in node.output if name), node.op_type)
+        self.build.names = tuple(name for name in node.output if name)
+        if domain == "" and (
+            node.op_type in onnx_sequences.READERS or any(name in self.sequences for name in node.input)
+        ):
+            self._sequence(node, values)
+            return
         missing = [name for name in node.input if name and name not in values]
         if missing:
             raise ModelError(
@@ -173,10 +199,38 @@ class _Reader:
             if name:
                 values[name] = tensor.name
 
+    def _sequence(self, node: onnx.NodeProto, values: Values) -> None:
+        """A node that makes or reads a sequence, whose number of tensors is known."""
+        operands: list[Tensor | tuple[Tensor, ...] | None] = []
+        for name in node.input:
+            if name and name not in values and name not in self.sequences:
+                raise ModelError(f"{node.op_type} node {node.name!r} reads {name!r}, which nothing computes")
+            operands.append(
+                self.sequences[name]
+                if name in self.sequences
+                else self.build.tensors[values[name]]
+                if name
+                else None
+            )
+        attributes = {a.name: attribute_value(a) for a in node.attribute}
+        read = onnx_sequences.SequenceNode(node.op_type, self.build.scope, operands, attributes)
+        try:
+            with self._deeper(node):
+                result = onnx_sequences.read(read, self.build)
+        except UnsupportedError as error:
+            self.complaints.add("", node.op_type, error)
+            self.complaints.poison(node.output)
+            return
+        if isinstance(result, tuple):
+            self.sequences[node.output[0]] = result
+        else:
+            values[node.output[0]] = result.name
+
     def _complain_if_unknown(self, node: onnx.NodeProto, domain: str, opset: int) -> None:
         """Also after something unsupported: the message lists everything that is missing."""
         operator = (domain, node.op_type)
         known = operator in ONNX_READERS or operator in self.functions or operator in SPECIAL
+        known = known or (domain == "" and node.op_type in onnx_sequences.READERS)
         if not known and not has_schema_body(node, opset):
             self.complaints.add(domain, node.op_type, _unknown(domain, node.op_type))
 

@@ -69,14 +69,17 @@ def check_declared(build: Builder, value: onnx.ValueInfoProto, tensor: Tensor) -
     if not kind.HasField("shape") or build.open_inputs:
         return
     dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
+    known = build.counted.get(tensor.name)
+    if known is not None and known.axis < len(dims):
+        dims[known.axis] = None  # what it is in some run
     agrees = len(dims) == len(tensor.shape) and all(
         d in (None, extent) for d, extent in zip(dims, tensor.shape, strict=True)
     )
     if not agrees:
         declared = "x".join("?" if d is None else str(d) for d in dims) or "a scalar"
         computed = "x".join(map(str, tensor.shape)) or "a scalar"
-        known = math.prod(d for d in dims if d is not None)
-        if len(dims) != len(tensor.shape) and (tensor.elements == known or None in dims):
+        total = math.prod(d for d in dims if d is not None)
+        if len(dims) != len(tensor.shape) and (tensor.elements == total or None in dims):
             build.note(f"the file declares its output {value.name!r} as {declared}; it is {computed}")
             return
         raise ModelError(

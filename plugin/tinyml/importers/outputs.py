@@ -8,8 +8,44 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tinyml.base.errors import ConfigError
-from tinyml.ir import Graph, Node, Tensor
+from tinyml.ir import Count, Graph, Node, Tensor
+from tinyml.ops.counted.clear_rest import ClearRest
+from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import Reshape
+
+
+def clear_rests(build: Builder, outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The same outputs; those with fewer results than room have zeros after the last."""
+    found = []
+    for tensor in outputs:
+        known, maker = build.counted.get(tensor.name), build.producer(tensor)
+        if known is not None and not (maker is not None and maker.op.clears):
+            build.scope = f"{tensor.name}/cleared"
+            operands = [tensor, build.tensors[known.count]]
+            tensor = build.add(ClearRest(known.axis), operands, counts=True)[0]
+            build.counted[tensor.name] = known
+        found.append(tensor)
+    return found
+
+
+def with_counts(
+    build: Builder, outputs: Sequence[Tensor], names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Tensors and names of all outputs: those of the file, then how many results some of them have."""
+    tensors, all_names = [tensor.name for tensor in outputs], [*names]
+    for tensor, name in zip(outputs, names, strict=True):
+        known = build.counted.get(tensor.name)
+        if known is not None and known.count not in tensors:
+            tensors.append(known.count)
+            all_names.append(_unused(f"{name}_count", set(all_names)))
+    return tensors, all_names
+
+
+def named_counts(build: Builder, tensors: Sequence[str], names: Sequence[str]) -> tuple[Count, ...]:
+    """Which of the outputs have how many results."""
+    called = dict(zip(reversed(tensors), reversed(names), strict=True))
+    pairs = ((name, build.counted.get(tensor)) for tensor, name in zip(tensors, names, strict=True))
+    return tuple(Count(name, known.axis, called[known.count]) for name, known in pairs if known is not None)
 
 
 def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
@@ -50,6 +86,7 @@ def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
         tensors=tensors,
         nodes=tuple(nodes),
         outputs=tuple(final[name] for name in names),
+        counts=tuple(Count(final[k.output], k.axis, final[k.count]) for k in graph.counts),
         states=tuple(replace(s, tensor=new(s.tensor), update=new(s.update)) for s in graph.states),
     )
 
@@ -74,6 +111,18 @@ def unique(names: Sequence[str]) -> list[str]:
             candidate = f"{name or 'output'}.{count}"
         found.append(candidate)
     return found
+
+
+def check_bounds(build: Builder) -> None:
+    """Refuse bounds for nodes that have none."""
+    known = {name for scope in build.bounded for name in (scope, *build.aliases.get(scope, ()))}
+    unknown = [name for name in build.bounds if name not in known]
+    if unknown:
+        offered = ", ".join(f"{name} ({most})" for name, most in build.bounded.items())
+        raise ConfigError(
+            f"no node called {unknown[0]!r} has a bound",
+            f"these have one: {offered}" if offered else "the model has none: leave the bound out",
+        )
 
 
 def check_chosen(chosen: Sequence[str], offered: Sequence[str]) -> None:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 RANDOM = "its results are random: choose outputs that do not need it (`outputs`), or make the noise an input"
-SEQUENCE = "sequences have no fixed number of tensors: export with Concat, Split and Slice"
 TEXT = "it works on text: give the model numbers"
 COUNT = (
     "the number of its results depends on data: end the model before it, and do this step in the application"
@@ -22,10 +21,7 @@ ONNX: dict[str, str] = {
     "computes at run time: give the float model to `tinyml quantize` instead",
     **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike"), RANDOM),
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), RANDOM),
-    **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty"), SEQUENCE),
-    **dict.fromkeys(("SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence"), SEQUENCE),
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), TEXT),
-    **dict.fromkeys(("NonMaxSuppression", "Unique"), COUNT),
     **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"), OPTIONAL),
     "ImageDecoder": "it decodes files: give the model the pixels",
     "ai.onnx.ml::CastMap": MAP,
@@ -38,7 +34,7 @@ ONNX: dict[str, str] = {
 
 TFLITE: dict[str, str] = {
     **dict.fromkeys(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), RANDOM),
-    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE", "WHERE"), COUNT),
+    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), COUNT),
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"), TABLE),
     **dict.fromkeys(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "SKIP_GRAM"), TABLE),
     **dict.fromkeys(("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN"), RNN),

@@ -11,7 +11,14 @@ from pathlib import Path
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.open_extents import Extent, closed
-from tinyml.importers.outputs import finish_outputs, unique
+from tinyml.importers.outputs import (
+    check_bounds,
+    clear_rests,
+    finish_outputs,
+    named_counts,
+    unique,
+    with_counts,
+)
 from tinyml.importers.reasons import tflite_reason
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_outputs import EFFECTS, with_outputs
@@ -40,17 +47,30 @@ VELA = "ethos-u"
 """The custom operator by which Vela replaces what an NPU computes; ``npu/`` puts ours in the same place."""
 
 
-def read(path: Path, content: bytes, shapes: Mapping[str, Shape], outputs: Sequence[str] = ()) -> Graph:
+def read(
+    path: Path,
+    content: bytes,
+    shapes: Mapping[str, Shape],
+    outputs: Sequence[str] = (),
+    bounds: Mapping[str, int] | None = None,
+) -> Graph:
     """The whole model as a graph with the file's name; or some of its outputs, and what they need."""
     subgraphs = parse(path, content)
     if outputs:
         subgraphs = (with_outputs(subgraphs[0], outputs), *subgraphs[1:])
-    return read_parsed(path, subgraphs, shapes)
+    return read_parsed(path, subgraphs, shapes, bounds)
 
 
-def read_parsed(path: Path, subgraphs: Sequence[Subgraph], shapes: Mapping[str, Shape]) -> Graph:
+def read_parsed(
+    path: Path,
+    subgraphs: Sequence[Subgraph],
+    shapes: Mapping[str, Shape],
+    bounds: Mapping[str, int] | None = None,
+) -> Graph:
     """``read`` for a file that is parsed already; the first subgraph is the model."""
-    return _Reader(path, subgraphs).graph(path.stem, shapes)
+    reader = _Reader(path, subgraphs)
+    reader.build.bounds = bounds or {}
+    return reader.graph(path.stem, shapes)
 
 
 _Carried = Tensor | str | None  # str: a variable
@@ -102,21 +122,27 @@ class _Reader:
             found = self._value(scope, index)
             if found is None:
                 raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
-            if not shapes:
+            if not shapes and found.name not in self.build.counted:
                 check_output(self.path, main.tensors[index], found)
-            outputs.append(found.name)
+            outputs.append(found)
+        check_bounds(self.build)
         states = self.variables.states()
+        results = clear_rests(self.build, outputs)
+        tensors, called = with_counts(
+            self.build, results, unique([main.tensors[i].name for i in main.outputs])
+        )
         graph = Graph(
             name,
             self.build.tensors,
             tuple(self.build.nodes),
             inputs,
-            tuple(outputs),
+            tuple(tensors),
             states,
             tuple(self.build.notes),
             open_inputs=tuple(self.build.open_inputs),
+            counts=named_counts(self.build, tensors, called),
         )
-        return finish_outputs(graph, unique([main.tensors[i].name for i in main.outputs]))
+        return finish_outputs(graph, called)
 
     def _input(self, record: TensorRecord, wanted: Shape | None) -> Tensor:
         type_ = type_of(record)
@@ -181,11 +207,13 @@ class _Reader:
             operator.version,
             operator.custom_options,
         )
+        self.build.names = tuple(scope.subgraph.tensors[i].name for i in operator.outputs)
         with reported(describe):
             results = reader(node, self.build)
         check_activation(node)
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
-            check_result(node, scope.subgraph.tensors[index], tensor, self.fixed_shapes)
+            fixed = self.fixed_shapes and tensor.name not in self.build.counted
+            check_result(node, scope.subgraph.tensors[index], tensor, fixed)
             # operators that move bytes may give them a new meaning
             scope.values[index] = with_quant(self.build, tensor, declared.quant)
         self.variables.take_updates()

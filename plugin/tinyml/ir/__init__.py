@@ -8,13 +8,14 @@ Memory that persists between runs is a ``State``: a tensor that is read like an 
 of the run, takes the value of another tensor.
 """
 
-from tinyml.ir.graph import Graph, State
+from tinyml.ir.graph import Count, Graph, State
 from tinyml.ir.op import Constraint, Layer, Node, Op, View, given
 from tinyml.ir.tensor import Array, DType, Quant, Shape, Tensor, TensorType
 
 __all__ = [
     "Array",
     "Constraint",
+    "Count",
     "DType",
     "Graph",
     "Layer",

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+import numpy as np
 
 from tinyml.ir.op import Layer, Node
 from tinyml.ir.tensor import Array, Tensor
@@ -22,6 +24,15 @@ class State:
 
 
 @dataclass(frozen=True)
+class Count:
+    """An output with fewer results than room: the first along ``axis``, as many as another output says."""
+
+    output: str
+    axis: int
+    count: str
+
+
+@dataclass(frozen=True)
 class Graph:
     """A whole model. Nodes are in an order in which they can run."""
 
@@ -34,6 +45,7 @@ class Graph:
     notes: tuple[str, ...] = ()  # what users must know about how the model was read
     labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
     open_inputs: tuple[str, ...] = ()  # whose shape the file leaves open; --shape sets it
+    counts: tuple[Count, ...] = ()  # of outputs; those of the file come first, then their numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
@@ -63,7 +75,7 @@ class Graph:
 
     def is_unchanged(self, since: Graph) -> bool:
         """Whether it has the very parts of another graph, so that what was checked there holds here too."""
-        texts = [(g.inputs, g.outputs, g.notes, g.labels, g.open_inputs) for g in (self, since)]
+        texts = [(g.inputs, g.outputs, g.notes, g.labels, g.open_inputs, g.counts) for g in (self, since)]
         if texts[0] != texts[1]:
             return False
         pairs = ((self.nodes, since.nodes), (self.states, since.states))
@@ -73,6 +85,18 @@ class Graph:
             and self.tensors.keys() == since.tensors.keys()
             and all(tensor is since.tensors[name] for name, tensor in self.tensors.items())
         )
+
+    def padded(self, outputs: Sequence[Array]) -> list[Array]:
+        """Outputs of another runtime, which have as many results as there are, as those of this graph."""
+        found = dict(zip(self.outputs, outputs, strict=False))
+        for known in self.counts:
+            array = np.asarray(found[known.output])
+            room = self.tensors[known.output].shape[known.axis] - array.shape[known.axis]
+            found[known.count] = np.array([array.shape[known.axis]], np.int64)
+            if room > 0:
+                missing = [(0, room if axis == known.axis else 0) for axis in range(array.ndim)]
+                found[known.output] = np.pad(array, missing)
+        return [found[name] for name in self.outputs if name in found]
 
     def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
         """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""

@@ -41,6 +41,7 @@ class Op:
     depends_on_cpu: ClassVar[bool] = False  # the last bit of its float32 in numpy: BLAS, vectorised functions
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
     elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone
+    clears: ClassVar[bool] = False  # outputs with fewer results than room have zeros after the last
     chooses: ClassVar[bool] = False  # the truth of input 0 decides whether input 1 or input 2 is used
 
     @property
@@ -101,6 +102,12 @@ class Op:
         """
         return None
 
+    def reads_stored(self, inputs: Sequence[Tensor | None]) -> bool:
+        """Whether it computes from these stored integers, of several operands, what it computes from the real
+        numbers that they stand for, so that they need no Dequantize.
+        """
+        return False
+
     @property
     def limits(self) -> tuple[float, float]:
         """The interval of real numbers that output 0 cannot leave (see ``ops/shared/clamped.py``)."""
@@ -144,6 +151,15 @@ class Op:
         Types and quantisations may still differ.
         """
         return None
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        """For each output the axis along which its elements depend on those of input ``index`` along
+        ``axis``, each on the one at its place and on no other; None if the operator mixes them.
+        """
+        if not self.elementwise:
+            return None
+        behind = len(layer.input(index).shape) - axis  # operands are aligned at their last axes
+        return tuple(len(output.shape) - behind for output in layer.outputs)
 
     def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
         """The integers that input ``index`` has a meaning for, if not any: indices, lengths, axes.

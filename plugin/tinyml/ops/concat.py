@@ -43,6 +43,9 @@ class Concat(Op):
     operands = (present(1), joinable)
     axis: int = 0
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if axis == self.axis else (axis,)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         first = given(inputs, 0)
         parts = [given(inputs, i) for i in range(len(inputs))]

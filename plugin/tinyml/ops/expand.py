@@ -30,6 +30,9 @@ class Tile(Op):
     movement: ClassVar[bool] = True
     repeats: tuple[int, ...] = ()
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return (axis,) if self.repeats[axis] == 1 else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         shape = tuple(d * r for d, r in zip(x.shape, self.repeats, strict=True))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -62,6 +63,15 @@ class Reshape(Op):
 
     def with_channels(self, channels: int) -> Op:
         return Reshape((*self.shape[:-1], channels))
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        """The axis is still one, after as many elements."""
+        x = layer.input(0).shape
+        before = math.prod(x[:axis])
+        for place, extent in enumerate(self.shape):
+            if extent == x[axis] and math.prod(self.shape[:place]) == before:
+                return (place,)
+        return None
 
     def views(self, layer: Layer) -> tuple[View, ...]:
         return (View(layer.output.name, layer.input(0).name),)

@@ -10,20 +10,37 @@ import numpy as np
 
 from tinyml.base import limits
 from tinyml.ir import Tensor
+from tinyml.ops.concat import Concat
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import onnx_type
 from tinyml.ops.expand import expand
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.reshape import Reshape
 
 
 @onnx_op("Shape")
 def read_shape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
     wanted = slice(int(node.attr("start", 0)), node.attr("end"))
-    return [build.constant(np.array(node.input(0).shape[wanted], np.int64))]
+    shape = np.array(x.shape, np.int64)
+    known = build.counted.get(x.name)
+    if known is None or known.axis not in range(len(shape))[wanted]:
+        return [build.constant(shape[wanted])]
+    extents = [build.constant(shape[a : a + 1]) for a in range(len(shape))]
+    extents[known.axis] = build.tensors[known.count]  # as many as there are
+    parts = extents[wanted]
+    return [parts[0] if len(parts) == 1 else build.add1(Concat(0), parts)]
 
 
 @onnx_op("Size")
 def read_size(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [build.constant(np.array(node.input(0).elements, np.int64))]
+    x = node.input(0)
+    known = build.counted.get(x.name)
+    if known is None:
+        return [build.constant(np.array(x.elements, np.int64))]
+    others = build.constant(np.array([x.elements // max(x.shape[known.axis], 1)], np.int64))
+    product = build.add1(Binary("mul"), [build.tensors[known.count], others])
+    return [build.add1(Reshape(()), [product])]
 
 
 @onnx_op("ConstantOfShape")
@@ -41,12 +58,6 @@ def read_range(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     limits.check_shape((number,), f"Range node {node.name!r}")
     steps = np.arange(number).astype(start.dtype)
     return [build.constant((start + steps * delta).astype(start.dtype))]
-
-
-@onnx_op("NonZero")
-def read_non_zero(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """The input must be a constant, because the output shape depends on its values."""
-    return [build.constant(np.stack(np.nonzero(node.const(0))).astype(np.int64))]
 
 
 @onnx_op("EyeLike")

@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import play_copies
 from tinyml.ops.framework.quantization_facts import quantizes
@@ -32,6 +33,10 @@ class Slice(Op):
     starts: tuple[int, ...] = ()
     extents: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        whole = self.extents[axis] == layer.input(0).shape[axis] and self.steps[axis] == 1
+        return (axis,) if whole else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -149,7 +154,24 @@ def read_slice(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         place = from_front(axis, rank)
         first, extent = bounds(x.shape[place], start, end, step)
         chosen[place] = (first, extent, step)
+        known = build.counted.get(x.name)
+        if known is not None and (known.axis, start, step) == (place, 0, 1) and 0 <= end < x.shape[place]:
+            x = first_of(build, x, place, end)
+            del chosen[place]
     return [take(build, x, chosen)]
+
+
+def first_of(build: Builder, x: Tensor, axis: int, most: int) -> Tensor:
+    """The first elements of a tensor of which the compiler does not know how many it has."""
+    count = build.count_along(x, axis)
+    if count is None:
+        raise ValueError(f"{x.name!r} has no count")
+    fewer = build.add1(Binary("min"), [count, build.constant(np.array([most], np.int64))])
+    whole = {a: (0, most if a == axis else extent, 1) for a, extent in enumerate(x.shape)}
+    starts, extents, steps = (tuple(row[i] for row in whole.values()) for i in range(3))
+    y = build.add(Slice(starts, extents, steps), [x], counts=True)[0]
+    build.count(y, axis, fewer)
+    return y
 
 
 def _ints(node: OnnxNode, index: int) -> tuple[int, ...]:

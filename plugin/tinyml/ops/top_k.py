@@ -12,12 +12,14 @@ import numpy as np
 from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ops.counted.top_k import SomeTop
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
+from tinyml.ops.shared.ranking import best_places, ranks_before
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class TopK(Op):
     k: int = 1
     axis: int = -1
     largest: bool = True
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if axis == self.axis % len(layer.input(0).shape) else (axis, axis)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -40,14 +45,7 @@ class TopK(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
-        if self.largest:  # a stable sort of the reversed axis, read backwards: the first of equals is first
-            order = np.flip(np.argsort(np.flip(x, self.axis), axis=self.axis, kind="stable"), self.axis)
-            order = x.shape[self.axis] - 1 - order
-        else:
-            order = np.argsort(x, axis=self.axis, kind="stable")
-        if x.dtype.kind == "f":  # what is not a number comes last
-            unknown = np.take_along_axis(np.isnan(x), order, axis=self.axis)
-            order = np.take_along_axis(order, np.argsort(unknown, axis=self.axis, kind="stable"), self.axis)
+        order = best_places(x, self.axis, self.largest)
         best = np.take(order, range(self.k), axis=self.axis)
         return np.take_along_axis(x, best, axis=self.axis), best.astype(np.int64)
 
@@ -64,15 +62,11 @@ class TopKLoops(Kernel[TopK]):
         axis = op.axis % len(x.shape)
         inner = c.contiguous(x.shape)[axis]
         outer = x.elements // (inner * x.shape[axis])
-        sign = ">" if op.largest else "<"
-
-        def before_it(other: str) -> str:
-            """Whether v ranks before another element; numbers rank before what is not one."""
-            better = f"v {sign} {other}"
-            return f"({better} || ({other} != {other} && v == v))" if x.dtype.is_float else better
-
         place = f"j * {inner}" if inner > 1 else "j"
         before = f"(j - 1) * {inner}" if inner > 1 else "j - 1"
+        beats_last, beats_previous = (
+            ranks_before("v", f"best[{at}]", x.dtype, op.largest) for at in ((op.k - 1) * inner, before)
+        )
         walks = {
             "x": c.Walk((x.shape[axis] * inner, 1)),
             "y": c.Walk((op.k * inner, 1)),
@@ -88,12 +82,12 @@ class TopKLoops(Kernel[TopK]):
                 sheet.line("int32_t j = count;")
                 sheet.line()
                 with sheet.block(f"if (count == {op.k}) {{"):
-                    with sheet.block(f"if (!({before_it(f'best[{(op.k - 1) * inner}]')})) {{"):
+                    with sheet.block(f"if (!({beats_last})) {{"):
                         sheet.line("continue;")
                     sheet.line("j--;")
                     sheet.line("count--;")
                 sheet.line("count++;")
-                with sheet.block(f"for (; j > 0 && {before_it(f'best[{before}]')}; j--) {{"):
+                with sheet.block(f"for (; j > 0 && {beats_previous}; j--) {{"):
                     sheet.line(f"best[{place}] = best[{before}];")
                     sheet.line(f"place[{place}] = place[{before}];")
                 sheet.line(f"best[{place}] = v;")
@@ -128,13 +122,28 @@ register_kernels(TopK, TopKLoops())
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """``sorted`` makes no difference: the sorted order is always allowed."""
     x = node.input(0)
-    k = int(node.attr("k")) if node.opset < 10 else int(node.const(1).reshape(-1)[0])
     axis = from_front(int(node.attr("axis", -1)), len(x.shape))
-    return build.add(TopK(k, axis, bool(node.attr("largest", 1))), [x])
+    largest = bool(node.attr("largest", 1))
+    if node.opset < 10:
+        return build.add(TopK(int(node.attr("k")), axis, largest), [x])
+    return _top(build, x, node.input(1), axis, largest)
+
+
+def _top(build: Builder, x: Tensor, k: Tensor, axis: int, largest: bool) -> Sequence[Tensor]:
+    """A number that the compiler does not know, or elements of which it does not, give a count."""
+    known = build.counted.get(x.name)
+    if k.data is not None and (known is None or known.axis != axis):
+        return build.add(TopK(int(k.data.reshape(-1)[0]), axis, largest), [x])
+    most = x.shape[axis] if k.data is None else min(int(k.data.reshape(-1)[0]), x.shape[axis])
+    operands = [x, k, build.count_along(x, axis)]
+    values, places, number = build.add(SomeTop(build.bound(most), axis, largest), operands, counts=True)
+    build.count(values, axis, number)
+    build.count(places, axis, number)
+    return values, places
 
 
 @tflite_op("TOPK_V2")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    x, k = node.input(0), int(node.const(1).reshape(()))
-    values, places = build.add(TopK(k, len(x.shape) - 1), [x])
+    x = node.input(0)
+    values, places = _top(build, x, node.input(1), len(x.shape) - 1, True)
     return [values, cast(build, places, node.outputs[1].dtype)]

@@ -33,6 +33,9 @@ class Transpose(Op):
     movement: ClassVar[bool] = True
     perm: tuple[int, ...] = ()
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return (self.perm.index(axis),)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         quant = x.quant

@@ -11,6 +11,8 @@ It is deliberately small (``settings/`` has all of its keys):
         optimize: ram         # optional: balanced, speed, size or ram
         shapes:               # optional: inputs whose dimensions the model leaves open
           audio: 1x16x8
+        bounds:               # optional: the most results of nodes whose number depends on data
+          NonMaxSuppression_5: 100
         budget:               # optional: more than this is an error
           ram: 24K
           flash: 100K

@@ -137,7 +137,7 @@ def _int8(model: Path | ModelFile, options: Options, now: Compiled, folder: Path
     path = model if isinstance(model, Path) else model.path
     if options.quantize or not in_float or path.suffix.lower() != ".onnx":
         return None
-    graph = read_graph(model, options.shapes)
+    graph = read_graph(model, options.shapes, options.bounds)
     if any(graph.tensors[name].dtype is not DType.FLOAT32 for name in graph.inputs):
         return None
     samples = generated(graph, SAMPLES)

@@ -199,6 +199,51 @@ def parse_amount(kind: str, text: str, where: str = "") -> int:
     return parse_count(text, where) if kind == INSTRUCTIONS else parse_bytes(text, where)
 
 
+class Bounds(Form):
+    """Numbers of results by node, as ``NAME=100``."""
+
+    many = keyed = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, int]:
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"{where}: 'bounds' must be a mapping, found {kind(value)}",
+                "the most results of a node, as `NonMaxSuppression_5: 100`",
+            )
+        bounds = {}
+        for name, most in value.items():
+            if not str(name).strip():
+                raise ConfigError(f"{where}: a bound in 'bounds' has no node", "NonMaxSuppression_5: 100")
+            if isinstance(most, bool) or not re.fullmatch(r"[1-9]\d{0,8}", str(most)):
+                raise ConfigError(
+                    f"{where}: {str(most)!r} is not a bound for {name!r}", "a whole number from 1 on, as 100"
+                )
+            bounds[str(name)] = int(most)
+        return bounds
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}
+
+    def parse(self, words: Sequence[str], where: str) -> dict[str, int]:
+        bounds = {}
+        for item in words:
+            name, equals, most = (part.strip() for part in item.rpartition("="))
+            if not equals or not name:
+                raise ConfigError(f"{where}: {item!r} does not name a node", "NonMaxSuppression_5=100")
+            bounds[name] = most
+        return self.read(bounds, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [f"{name}={most}" for name, most in value.items()]
+
+    def yaml(self, value: Any) -> dict[str, int]:
+        return dict(value)
+
+    def merged(self, common: Any, own: Any) -> dict[str, int]:
+        return {**common, **(own or {})}
+
+
 class Budget(Form):
     """Bytes by kind of memory, and instructions."""
 

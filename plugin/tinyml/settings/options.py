@@ -25,6 +25,7 @@ from tinyml.settings.model_forms import (
     KERNELS,
     Accelerator,
     Adapting,
+    Bounds,
     Classes,
     Frontend,
     Passing,
@@ -88,6 +89,19 @@ class Options:
         command="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
         ini="shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
         describe=lambda shapes: (f"shape {name}={'x'.join(map(str, s))}" for name, s in shapes.items()),
+    )
+    bounds: Setting[Mapping[str, int], Mapping[str, int]] = Setting(
+        {},
+        Bounds(),
+        "the most results of nodes whose number depends on data, as `NonMaxSuppression_5: 100`; see "
+        "[detectors.md](detectors.md)",
+        flag="--bound",
+        metavar="NODE=100",
+        command="the most results of a node whose number depends on data (repeatable; default: as many as "
+        "there can be)",
+        ini="the most results of nodes whose number depends on data, as `NODE=100`, one per line; see "
+        "[detectors.md](detectors.md)",
+        describe=lambda bounds: (f"bound {name}={most}" for name, most in bounds.items()),
     )
     outputs: Setting[tuple[str, ...], Sequence[str]] = Setting(
         (),

@@ -17,6 +17,7 @@ from tinyml.harness.device_session import (
     Ran,
     Session,
 )
+from tinyml.harness.faults import failed_run
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.links import Link, MissingPortError, NativeSim, Program, SerialPort
 from tinyml.harness.run import Result
@@ -177,7 +178,7 @@ class ZephyrPlace(Runner):
         talk.feed(model, data, self.timeout_seconds, continues=True)
         ran = talk.run(model.index, self.timeout_seconds)
         if ran.status != 0:
-            raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")
+            raise failed_run(model.name, ran.status, index)
         return ran
 
 

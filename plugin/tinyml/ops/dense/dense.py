@@ -94,6 +94,9 @@ class Dense(Weighted):
     def sums_all_inputs(self) -> bool:
         return True
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return (axis,) if index == 0 and axis < len(layer.input(0).shape) - 1 else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
         return (TensorType((*x.shape[:-1], w.shape[0]), self.result_type(x)),)

@@ -46,6 +46,11 @@ class MatMul(Op):
     depends_on_cpu = True
     round_once: bool = False  # as ONNX does; else as TensorFlow Lite does
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        """Rows of the first matrix, and columns of the second, are computed one by one."""
+        behind = len(layer.input(index).shape) - axis
+        return (len(layer.output.shape) - behind,) if behind != (1 if index == 0 else 2) else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

@@ -28,6 +28,9 @@ class Where(Op):
 
     operands = (present(3), broadcasting, same_type(1, 2))
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return (len(layer.output.shape) - len(layer.input(index).shape) + axis,)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         a = given(inputs, 1)
         return (TensorType(broadcast(inputs), a.dtype, a.quant),)

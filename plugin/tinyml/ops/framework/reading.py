@@ -21,6 +21,7 @@ from tinyml.base import limits
 from tinyml.base.errors import ModelError, TinymlError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
 from tinyml.ir.constraints import operand_problem, quantisation_problem
+from tinyml.ops.framework.counted import ADVICE, Counted, carried
 from tinyml.ops.framework.narrow import NARROW, Narrow
 from tinyml.ops.framework.registration import check_new, outside_fault
 
@@ -74,6 +75,11 @@ class Builder:
         self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
         self.narrow: dict[str, Narrow] = {}  # tensors that had fewer than eight bits in the file
         self.labels: tuple[str, ...] = ()  # names of the classes, if an operator has them
+        self.counted: dict[str, Counted] = {}  # tensors with fewer results than room
+        self.bounds: Mapping[str, int] = {}  # that the user states, by the name of a node or of its outputs
+        self.bounded: dict[str, int] = {}  # nodes that have a bound, and how many results they can have
+        self.names: tuple[str, ...] = ()  # of the outputs of the source node being read
+        self.aliases: dict[str, tuple[str, ...]] = {}  # names of the outputs of nodes that have a bound
 
     def fresh(self, hint: str) -> str:
         """A tensor name not yet in use."""
@@ -119,8 +125,12 @@ class Builder:
         op: Op,
         inputs: Sequence[Tensor | None],
         outputs: Sequence[TensorType] | None = None,
+        counts: bool = False,
     ) -> tuple[Tensor, ...]:
-        """Apply ``op``; ``outputs`` overrides inferred type and quantisation, never the shape."""
+        """Apply ``op``; ``outputs`` overrides inferred type and quantisation, never the shape.
+
+        ``counts``: the operator knows how many results its operands have.
+        """
         limits.check_time()
         problem = operand_problem(op, inputs)
         if problem is not None:
@@ -144,6 +154,10 @@ class Builder:
         )
         layer = Layer(node.name, op, tuple(inputs), results)
         limits.check("multiplications", op.macs(layer), f"{op.kind} {node.name!r}")
+        if self.counted and not counts:
+            for result, known in zip(results, carried(layer, self.counted), strict=True):
+                if known is not None:
+                    self.counted[result.name] = known
         folded = layer.folded() if op.folds else None
         if folded is not None:
             results = folded
@@ -152,6 +166,29 @@ class Builder:
             self._producers.update({tensor.name: node for tensor in results})
         self.tensors.update({tensor.name: tensor for tensor in results})
         return results
+
+    def bound(self, most: int) -> int:
+        """How many results the source node being read may have: what the user states, or ``most``."""
+        self.bounded[self.scope], self.aliases[self.scope] = most, self.names
+        stated = [self.bounds[name] for name in (self.scope, *self.names) if name in self.bounds]
+        return min(stated[0], most) if stated else most
+
+    def count(self, tensor: Tensor, axis: int, number: Tensor) -> None:
+        """Only the first ``number`` elements of a tensor along ``axis`` are results."""
+        self.counted[tensor.name] = Counted(axis, number.name)
+
+    def count_along(self, tensor: Tensor, axis: int) -> Tensor | None:
+        """How many elements of a tensor along ``axis`` are results; None if all of them are."""
+        known = self.counted.get(tensor.name)
+        if known is None:
+            return None
+        if known.axis != axis:
+            raise UnsupportedError(
+                f"{self.scope!r} reads {tensor.name!r}, whose extent on axis {known.axis} is known at run "
+                "time alone",
+                ADVICE,
+            )
+        return self.tensors[known.count]
 
     def _check(self, name: str, type_: TensorType) -> None:
         """Refuse a tensor that cannot be, or that is larger than the limits allow, before it is made."""

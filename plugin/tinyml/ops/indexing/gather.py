@@ -61,6 +61,13 @@ class Gather(Op):
     def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
         return (0, max(layer.input(0).shape[self.axis] - 1, 0)) if index == 1 else None
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        if index == 1:
+            return (self.axis + axis,)
+        if axis == self.axis:
+            return None  # indices may count from the end
+        return (axis if axis < self.axis else axis - 1 + len(layer.input(1).shape),)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
         shape = (*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :])
@@ -81,6 +88,9 @@ class GatherElements(Op):
 
     def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
         return (0, max(layer.input(0).shape[self.axis] - 1, 0)) if index == 1 else None
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if index == 0 or axis == self.axis else (axis,)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
@@ -104,6 +114,10 @@ class GatherND(Op):
     def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
         chosen = layer.input(0).shape[self.batch_dims : self.batch_dims + layer.input(1).shape[-1]]
         return (0, min(chosen) - 1) if index == 1 else None
+
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        whole = index == 1 and self.batch_dims == 0 and axis < len(layer.input(1).shape) - 1
+        return (axis,) if whole else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
@@ -321,16 +335,6 @@ quantizes("Gather", moves=True, keeps_scale=True)
 @onnx_op("Gather")
 def read_gather(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [gather(build, node.input(0), node.input(1), int(node.attr("axis", 0)))]
-
-
-@onnx_op("Compress")
-def read_compress(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """Slices where a condition, which must be known, holds; without an axis, elements."""
-    x, chosen = node.input(0), np.flatnonzero(node.const(1).reshape(-1))
-    axis = node.attr("axis")
-    if axis is None:
-        x, axis = build.add1(Reshape((x.elements,)), [x]), 0
-    return [gather(build, x, build.constant(chosen.astype(np.int64)), int(axis))]
 
 
 @onnx_op("GatherElements")

@@ -31,6 +31,9 @@ class ArgReduce(AlongAxis):
     def label(self) -> str:
         return "argmax" if self.largest else "argmin"
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if axis == self.axis % len(layer.input(0).shape) else (axis,)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(kept_shape(given(inputs, 0).shape, (self.axis,)), self.dtype),)
 

@@ -111,6 +111,9 @@ class Reduce(Op):
     def channelwise(self, layer: Layer) -> bool:
         return len(layer.output.shape) - 1 not in self.axes
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if axis in self.axes else (axis,)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         quant = x.quant if self.function in EXTREMES else None

@@ -14,10 +14,10 @@ from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
+from tinyml.ops.shared.flexbuffer_options import option
 from tinyml.ops.shared.operands import not_empty, of_rank, of_type, present
 from tinyml.ops.signal import band_arithmetic
 from tinyml.ops.signal.band_arithmetic import Smoothing
-from tinyml.ops.signal.options import option
 
 GAINS = 125
 """Numbers in TensorFlow Lite Micro's table of gains: two, then four for each number of bits from 2 to 32."""

@@ -13,9 +13,9 @@ from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
+from tinyml.ops.shared.flexbuffer_options import option
 from tinyml.ops.shared.operands import not_empty, of_rank, of_type, present
 from tinyml.ops.signal import band_arithmetic
-from tinyml.ops.signal.options import option
 
 TABLES = ("falling", "rising", "bins", "weights", "widths")
 """Inputs 1 to 5, as the members of the C structure are called."""

@@ -12,8 +12,8 @@ import numpy as np
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
+from tinyml.ops.shared.flexbuffer_options import option
 from tinyml.ops.shared.operands import at_least_rank, not_empty, numbers_from, of_rank, of_type, present
-from tinyml.ops.signal.options import option
 
 
 def one_weight_per_sample(layer: Layer[Window]) -> bool:

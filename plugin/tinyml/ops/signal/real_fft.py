@@ -15,10 +15,10 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.flexbuffer_options import option
 from tinyml.ops.shared.operands import at_least_rank, not_empty, of_type, present
 from tinyml.ops.signal import fft_s16
 from tinyml.ops.signal.dft import Dft
-from tinyml.ops.signal.options import option
 
 SHORTEST, LONGEST = 4, 1 << 16
 

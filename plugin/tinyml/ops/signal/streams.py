@@ -20,7 +20,7 @@ from tinyml.ops.elementwise.where import Where
 from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.signal.options import option
+from tinyml.ops.shared.flexbuffer_options import option
 from tinyml.ops.slice import take
 
 MOST_STEPS = 64

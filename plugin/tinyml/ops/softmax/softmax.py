@@ -36,6 +36,9 @@ class Softmax(Op):
     axis: int = -1
     beta: float = 1.0
 
+    def carried_axis(self, layer: Layer, index: int, axis: int) -> tuple[int, ...] | None:
+        return None if axis == self.axis % len(layer.input(0).shape) else (axis,)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(x.shape, x.dtype),)

@@ -23,8 +23,9 @@
 extern "C" {
 #endif
 
-/** Errors that runs return; the values are those of -EINVAL and -EIO. */
+/** Errors that runs return; the values are those of -EINVAL, -ENOSPC and -EIO. */
 #define TINYML_EINVAL   (-22) /* a buffer of the caller is NULL or not aligned */
+#define TINYML_EBOUND   (-28) /* a layer has more results than its bound: see docs/detectors.md */
 #define TINYML_ECORRUPT (-5)  /* the constants have changed: see TINYML_CHECK_WEIGHTS */
 
 enum tinyml_type {

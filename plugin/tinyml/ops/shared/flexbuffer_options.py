@@ -1,11 +1,13 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Options of TensorFlow Lite Micro's signal operators: maps in the form of flexbuffers."""
+"""Options of TensorFlow Lite's custom operators: maps in the form of flexbuffers."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 from flatbuffers import flexbuffers
 
 from tinyml.base.errors import ModelError
@@ -23,6 +25,24 @@ def option(node: TfliteNode, name: str, low: int = 0, high: int = 0x7FFFFFFF) ->
             MALFORMED,
         )
     return value
+
+
+def flag(node: TfliteNode, name: str) -> bool:
+    """A truth value among the options; one that is not there is false."""
+    return bool(_all(node).get(name, False))
+
+
+def real(node: TfliteNode, name: str) -> float:
+    """A real number among the options, which is stored with 32 bits."""
+    value = _all(node).get(name)
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ModelError(f"{node.op_type} operator {node.name!r} has no real option {name!r}", MALFORMED)
+    return float(np.float32(value))
+
+
+def present(node: TfliteNode, name: str) -> bool:
+    """Whether the options have this name."""
+    return name in _all(node)
 
 
 def _all(node: TfliteNode) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * Boxes that may be chosen, the best first, in a heap of keys: the score in the upper bits, and
+ * below it a number that is larger for a smaller index, so that of equal scores the first box wins.
+ * A file that includes this defines CANDIDATE_BYTES, if scores are bytes: then a key has 32 bits.
+ */
+
+#ifndef TINYML_CANDIDATES_H_
+#define TINYML_CANDIDATES_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef CANDIDATE_BYTES
+
+typedef int8_t candidates_score;
+typedef uint32_t candidates_key;
+
+#define CANDIDATE_LAST 0xFFFFFFu
+
+static inline candidates_key candidates_make(int8_t score, int32_t index)
+{
+	return (uint32_t)((int32_t)score + 128) << 24 | (CANDIDATE_LAST - (uint32_t)index);
+}
+
+#else
+
+typedef float candidates_score;
+typedef uint64_t candidates_key;
+
+#define CANDIDATE_LAST 0xFFFFFFFFu
+
+/* Integers that are ordered like the floats; both zeros are one. */
+static inline candidates_key candidates_make(float score, int32_t index)
+{
+	const float sum = score + 0.0f;
+	uint32_t bits;
+
+	memcpy(&bits, &sum, sizeof(bits));
+	bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+	return (uint64_t)bits << 32 | (CANDIDATE_LAST - (uint32_t)index);
+}
+
+#endif
+
+static inline int32_t candidates_index(candidates_key key)
+{
+	return (int32_t)(CANDIDATE_LAST - ((uint32_t)key & CANDIDATE_LAST));
+}
+
+static inline void candidates_sink(candidates_key *heap, int32_t count, int32_t at)
+{
+	const candidates_key key = heap[at];
+
+	for (;;) {
+		int32_t child = 2 * at + 1;
+
+		if (child >= count) {
+			break;
+		}
+		if (child + 1 < count && heap[child + 1] > heap[child]) {
+			child++;
+		}
+		if (heap[child] < key) {
+			break;
+		}
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = key;
+}
+
+static inline void candidates_order(candidates_key *heap, int32_t count)
+{
+	for (int32_t at = count / 2 - 1; at >= 0; at--) {
+		candidates_sink(heap, count, at);
+	}
+}
+
+/* The index of the best of `count` candidates, which leaves the heap. */
+static inline int32_t candidates_next(candidates_key *heap, int32_t count)
+{
+	const candidates_key best = heap[0];
+
+	heap[0] = heap[count - 1];
+	candidates_sink(heap, count - 1, 0);
+	return candidates_index(best);
+}
+
+#endif /* TINYML_CANDIDATES_H_ */
