@@ -58,12 +58,13 @@ Layers with fewer than 256 weights keep their bytes, unless their outputs are so
 bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
 save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
 kernel covers the whole input on other cores, transposed convolutions, and layers that CMSIS-NN computes on
-request (`--kernels cmsis-nn`). Models as data (`pack --data`) are stored in the same way, but for depthwise
-layers on Helium and RISC-V's vectors, which keep bytes there. `tinyml cost` has no figures for these kernels
-yet.
+request (`--kernels cmsis-nn`). Models as data (`pack --data`) are stored in the same way for cores whose
+player has all kernels of the model, and in bytes for others: where depthwise layers have four bits on Helium
+and RISC-V's vectors, or outputs are large for their sums on Helium and on Arm without DSP.
+`tinyml cost` has no figures for these kernels yet.
 
 Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):
-900 on each of the Cortex-M0, M3 and M4, 500 on the Cortex-M55 and on RISC-V with vectors, all equal. A
+1,900 on each of the Cortex-M0, M3 and M4, 1,500 on the Cortex-M55 and on RISC-V with vectors, all equal. A
 campaign of 10,000 on each core has not been run yet.
 
 The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one

@@ -48,6 +48,7 @@ def libraries_of(kernels: str, cmsis_nn: bool) -> frozenset[Library]:
 def lay_out(graph: Graph, target: Target, options: Options) -> Placed:
     """All of these stages, with the choices of ``options``."""
     goal = find_goal(options.optimize)
+    goal = replace(goal, four_bits=0) if options.byte_weights else goal
     if not (options.io.rows and options.bands):
         return _laid_out(graph, target, options, goal)
     by_rows = with_arrival(graph)

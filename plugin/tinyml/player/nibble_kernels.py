@@ -21,13 +21,13 @@ def _conv(number: int, name: str, check: str) -> Playable:
     )
 
 
-def _depthwise(number: int, name: str, source: str, loop: str, check: str) -> Playable:
+def _depthwise(number: int, name: str, source: str, loop: str, check: str, play: str = "conv") -> Playable:
     return Playable(
         number,
         f"tinyml_depthwise_{name}_s8 tinyml_depthwise_{loop}",
         records.DEPTHWISE,
         3,
-        "tinyml_play_depthwise_conv_s8",
+        f"tinyml_play_depthwise_{play}_s8",
         f"tinyml_check_nibbles_{check}_s8",
         "tinyml/depthwise_conv.h",
         (f"conv/{source}.c", "player/play_depthwise_s8.c", "player/window.c"),
@@ -39,7 +39,8 @@ def _any(number: int, loop: str, check: str) -> Playable:
 
 
 def _halves(number: int, loop: str, check: str) -> Playable:
-    return _depthwise(number, "nibbles_halves", "depthwise_halves_s8", f"halves_{loop}", check)
+    name = "nibbles_halves"
+    return _depthwise(number, name, "depthwise_halves_s8", f"halves_{loop}", check, play=name)
 
 
 def _dsp(number: int, loop: str, check: str) -> Playable:

@@ -198,6 +198,7 @@ class Options:
     # Of the build and of tests, not of a model.
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
+    byte_weights: bool = False  # whether weights stay bytes where four bits would do
     bands: bool = True  # whether layers may be computed a few rows at a time; if not, all exist as a whole
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.slots import image
 from tinyml.slots.container import Pack
@@ -25,6 +25,13 @@ class Variant:
     family: Family
     compiled: Compiled
     image: DataImage
+
+
+def _variant(
+    path: Path, options: Options, family: Family, version: Version, key: image.Key | None
+) -> Variant:
+    compiled = compile_model(path, options)
+    return Variant(family, compiled, data_image(compiled, version, key))
 
 
 def pack_data(
@@ -44,8 +51,11 @@ def pack_data(
     variants = []
     for family in families:
         chosen = replace(options, target=family.target, kernels="portable")
-        compiled = compile_model(path, chosen)
-        variants.append(Variant(family, compiled, data_image(compiled, version, key)))
+        try:
+            variants.append(_variant(path, chosen, family, version, key))
+        except UnsupportedError:  # the player has fewer kernels for weights of four bits than the compiler
+            in_bytes = replace(chosen, byte_weights=True)
+            variants.append(_variant(path, in_bytes, family, version, key))
     return Pack({one.family.name: one.image.content for one in variants}), tuple(variants)
 
 

@@ -90,6 +90,10 @@ class DepthwiseNibblesHalves(_Nibbles, DepthwiseHalves):
         usual = f"{self.ways}{self.way(layer)}"
         return usual, usual if right_shifts(layer) else usual.replace("_twice", "_once")
 
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        """The player has one loop for all channels."""
+        self.write(layer, sheet, self.loops(layer)[: 1 if right_shifts(layer) else None])
+
 
 class DepthwiseNibblesDsp(_Nibbles, DepthwiseDsp):
     """The same with DSP instructions, two taps at a time."""

@@ -97,6 +97,10 @@ class DepthwisePlanes(Kernel[Convolution]):
         return over_inputs(layer, 0) if x.shape[0] == 1 and x.shape[3] == y.shape[3] else ()
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        self.write(layer, sheet, self.loops(layer))
+
+    def write(self, layer: Layer[Convolution], sheet: Sheet, loops: Sequence[str]) -> None:
+        """The call, with these loops."""
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         across = self.across(layer)
         sheet.include("<tinyml/depthwise_conv.h>")
@@ -105,8 +109,7 @@ class DepthwisePlanes(Kernel[Convolution]):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        loops = (f"&{loop}" for loop in self.loops(layer))
-        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, *loops)
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, *(f"&{loop}" for loop in loops))
 
     def tables(
         self, layer: Layer[Convolution], sheet: Sheet, filters: Array, across: bool

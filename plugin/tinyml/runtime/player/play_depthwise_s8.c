@@ -41,6 +41,20 @@ void tinyml_play_depthwise_conv_s8(const struct tinyml_play *play)
 					   play->operand[SCRATCH], play->kernel->loop);
 }
 
+/* Channels with outputs that are large for their sums take a loop of their own. Models that are
+ * data have none: whatever their shifts are, that loop is the usual one. */
+void tinyml_play_depthwise_nibbles_halves_s8(const struct tinyml_play *play)
+{
+	typedef void kernel(const struct tinyml_depthwise_conv_s8 *, const int8_t *, int8_t *,
+			    void *, const void *, const void *);
+	struct tinyml_depthwise_conv_s8 p;
+
+	play_depthwise_fill(play, &p);
+	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1],
+					   play->operand[SCRATCH], play->kernel->loop,
+					   play->kernel->loop);
+}
+
 void tinyml_play_depthwise_whole_s8(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_depthwise_conv_s8 *, const int8_t *, int8_t *);

@@ -246,6 +246,7 @@ uint32_t tinyml_check_depthwise_dsp_3x3_by_1_s8(struct tinyml_check *check);
 uint32_t tinyml_check_depthwise_dsp_3x3_by_2_s8(struct tinyml_check *check);
 uint32_t tinyml_check_depthwise_halves_s8(struct tinyml_check *check);
 uint32_t tinyml_check_depthwise_halves_3x3_s8(struct tinyml_check *check);
+void tinyml_play_depthwise_nibbles_halves_s8(const struct tinyml_play *play);
 void tinyml_play_depthwise_whole_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_depthwise_whole_s8(struct tinyml_check *check);
 void tinyml_play_dense_stream_s8(const struct tinyml_play *play);
