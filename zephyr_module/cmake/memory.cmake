@@ -104,9 +104,13 @@ function(tinyml_place_weights model where node)
     if(NOT region IN_LIST placed)
       set_property(GLOBAL APPEND PROPERTY TINYML_WEIGHTS_REGIONS ${region})
       set(script ${PROJECT_BINARY_DIR}/tinyml/weights_${region}.ld)
+      string(MAKE_C_IDENTIFIER TINYML_WEIGHTS_${region}_LD_ guard) # as in linker/tinyml_arena.ld
       file(CONFIGURE OUTPUT ${script} @ONLY CONTENT
 "/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ${guard}
+#define ${guard}
 tinyml_weights_${region} : ALIGN(16) { *(\".tinyml_weights.${region}.*\") } > ${region} AT> ${region}
+#endif
 ")
       zephyr_linker_sources(SECTIONS ${script})
       if(CONFIG_CMAKE_LINKER_GENERATOR) # the same for CMake's linker generator
