@@ -20,8 +20,8 @@ static inline float conv_f32_s8_run(const float *x, const int8_t *filter, int32_
 	return sum;
 }
 
-/* One filter at one position; x is the first input channel of the group. Taps that are neighbours in
- * the input, as they are in the filter, are one run of numbers.
+/* One filter at one position; x is the first input channel of the group. Taps that are neighbours
+ * in the input, as they are in the filter, are one run of numbers.
  */
 static float conv_f32_s8_sum(const struct tinyml_window *w, const float *x, const int8_t *filter,
 			     struct tinyml_span rows, struct tinyml_span cols, int32_t group_in)

@@ -88,8 +88,8 @@ static uint32_t play_block_weights_steps(struct tinyml_check *check,
 {
 	uint32_t blocks, rest, bytes;
 
-	tinyml_check_that(check,
-			  r->inputs > 0 && r->inputs <= MOST && r->block > 0 && r->block <= MOST);
+	tinyml_check_that(check, r->inputs > 0 && r->inputs <= MOST && r->block > 0 &&
+					 r->block <= MOST && r->weights != 0u && r->scales != 0u);
 	if (check->wrong) {
 		return 0;
 	}

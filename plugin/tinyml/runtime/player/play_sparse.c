@@ -75,7 +75,8 @@ static void play_sparse_outputs(struct tinyml_check *check)
 	const uint32_t inputs = (uint32_t)r->inputs;
 
 	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->inputs <= UINT16_MAX &&
-					 r->outputs > 0);
+					 r->outputs > 0 && r->weights != 0u && r->runs != 0u &&
+					 r->counts != 0u);
 	tinyml_check_reads(check, 0, tinyml_check_times(tinyml_check_times(rows, inputs), 4), 4);
 	tinyml_check_writes(check, 1, tinyml_check_times(tinyml_check_times(rows, outputs), 4), 4);
 	tinyml_check_constants(check, r->counts, tinyml_check_times(outputs, 2), 2);
@@ -146,7 +147,7 @@ uint32_t tinyml_check_dense_runs_f32_s8(struct tinyml_check *check)
 {
 	const struct tinyml_play_dense_runs *r = check->record;
 
-	tinyml_check_that(check, r->outputs > 0);
+	tinyml_check_that(check, r->outputs > 0 && r->scales != 0u);
 	tinyml_check_constants(check, r->scales, tinyml_check_times((uint32_t)r->outputs, 4), 4);
 	return play_sparse_check(check, true, 1);
 }
