@@ -144,8 +144,9 @@ def leave_to_deep(config: pytest.Config, items: list[pytest.Item]) -> None:
 class TierReport:
     """Counts how the tests of each tier ended; with xdist, in the process that prints the results."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, terminal: Any = None) -> None:
         self.root = root
+        self.terminal = terminal
         self.counts: dict[str, tiers.Count] = {}
         self.left = 0  # to `make test-deep`
 
@@ -165,6 +166,8 @@ class TierReport:
             count.skipped += 1
         elif report.when == "call" or report.failed:
             count.ran += 1
+        if report.failed and self.terminal is not None:
+            self.terminal.write_line(f"\nFAILED {report.nodeid}", red=True)  # the end may be far away
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
@@ -186,7 +189,8 @@ class TierReport:
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):  # not in a worker of xdist
         config = session.config
-        config.pluginmanager.register(TierReport(config.rootpath), "tier-report")
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+        config.pluginmanager.register(TierReport(config.rootpath, terminal), "tier-report")
 
         def tier_of(test: str) -> str:
             tier = tiers.tier_of(config.rootpath / test.split("::")[0])
