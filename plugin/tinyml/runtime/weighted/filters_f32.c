@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include <tinyml/maths_bits.h>
+
 #include "filters_f32.h"
 #include "tile_f32.h"
 
@@ -67,7 +69,7 @@ void tinyml_filters_f32(const struct tinyml_filters_f32 *f, const float *x, floa
 
 void tinyml_limit_f32(float *y, int32_t count, float min, float max)
 {
-	if (min == -INFINITY && max == INFINITY) {
+	if (min == -TINYML_INFINITYF && max == TINYML_INFINITYF) {
 		return;
 	}
 	/* clang-format off */
@@ -96,13 +98,13 @@ void tinyml_limit_f32(float *y, int32_t count, float min, float max)
 {
 	const float *const end = y + count;
 
-	if (max < INFINITY) {
+	if (max < TINYML_INFINITYF) {
 		for (; y != end; y++) {
 			const float value = *y < min ? min : *y;
 
 			*y = value > max ? max : value;
 		}
-	} else if (min > -INFINITY) {
+	} else if (min > -TINYML_INFINITYF) {
 		for (; y != end; y++) {
 			if (*y < min) {
 				*y = min;

@@ -10,7 +10,6 @@
 #ifndef TINYML_TILE_F32_H_
 #define TINYML_TILE_F32_H_
 
-#include <math.h>
 #include <stdint.h>
 
 #include "assembly.h"
