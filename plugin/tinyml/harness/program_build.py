@@ -29,6 +29,8 @@ SANITIZERS = (
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"),
     "-DTINYML_ASSERTIONS=1",  # what kernels require of their arguments: see <tinyml/tinyml.h>
 )
+OF_SLOTS = "watch/slot_watch.c"
+"""It counts for models in slots, which programs of the harness do not have."""
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
 
 
@@ -139,7 +141,7 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         units += [
             Unit(path, RUNTIME, ours, includes)
             for path in served
-            if path.relative_to(RUNTIME_C).as_posix() not in model.runtime_sources
+            if path.relative_to(RUNTIME_C).as_posix() not in (*model.runtime_sources, OF_SLOTS)
         ]
     units += harness_units(harness, model.harness_defines, port, main)
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
