@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.support.browser import Browser, browser
@@ -146,6 +147,33 @@ def test_numbers(chromium: Browser, tmp_path: Path) -> None:
     chromium.click("button.main")
     assert chromium.run(TEXT.format("failure")) == ""
     assert chromium.run("document.querySelectorAll('.bar').length") == 10
+
+
+def test_bools_and_numbers_of_64_bits(chromium: Browser, tmp_path: Path) -> None:
+    """Types that are no picture; names that are no HTML."""
+    node = onnx.helper.make_node("Where", ["</script>", "a", "b"], ["y"])
+    shapes = {"</script>": onnx.TensorProto.BOOL, "a": onnx.TensorProto.INT64, "b": onnx.TensorProto.INT64}
+    inputs = [onnx.helper.make_tensor_value_info(name, kind, [3]) for name, kind in shapes.items()]
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.INT64, [3])
+    graph = onnx.helper.make_graph([node], "g", inputs, [output])
+    model = tmp_path / "where.onnx"
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), model
+    )
+    wide = np.array([[1, -(2**60), 3]])
+    np.savez(tmp_path / "data.npz", in0=np.array([[True, False, True]]), in1=-wide, in2=wide)
+    chromium.open(make(tmp_path, str(model), "--input", str(tmp_path / "data.npz")))
+    chromium.run("window.ready.then(() => null)")
+    assert chromium.run(TEXT.format("check")).startswith("1 of 1 examples")
+    chromium.click("#examples button")
+    assert chromium.run("window.ready.then((model) => model.read(0))") == [-1, -(2**60), -3]
+
+
+def test_black_that_is_white(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert main(["web", str(DIGITS), "-o", str(page), "--range", "1", "1"]) == 1
+    assert "--range gives black and white the same value" in capsys.readouterr().err
+    assert not page.exists()
 
 
 def test_without_the_tools(

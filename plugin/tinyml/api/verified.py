@@ -37,16 +37,21 @@ class Verification:
     def __bool__(self) -> bool:
         return self.agrees
 
-    def __repr__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
         verb = "agrees" if self.agrees else "differs"
         return (
-            f"Verification({self.model!r} {verb} on {self.machine} with {self.reference}: "
-            f"{self.equal:,} of {self.values:,} values equal)"
+            f"{self.model!r} {verb} on {self.machine} with {self.reference}: "
+            f"{self.equal:,} of {self.values:,} values equal"
         )
+
+    def __repr__(self) -> str:
+        return f"Verification({self.sentence})"
 
     def _repr_html_(self) -> str:
         rows = [*self.outputs, *(("", "cause", cause) for cause in self.causes)]
-        return table([("", "", repr(self)[13:-1]), *rows], ("sample", "output", ""))
+        return table([("", "", self.sentence), *rows], ("sample", "output", ""))
 
 
 def verify(

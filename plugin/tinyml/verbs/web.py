@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError
+from tinyml.report.web.giving import KINDS
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.named import resolve_model
 from tinyml.verbs.settings import add_model_arguments, add_setting, options_from
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST_EXAMPLES = 24
 """Samples that a page carries; more would only make it larger."""
-KINDS = ("draw", "picture", "sound", "recording", "numbers")
 
 
 class Web(Verb):
@@ -54,7 +54,12 @@ class Web(Verb):
             metavar="DATA",
             help="samples that the page offers: .npz, .npy, .csv or a folder; for a front end, a recording",
         )
-        parser.add_argument("--give", choices=KINDS, help="how the page takes the input (default: what fits)")
+        meanings = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items())
+        parser.add_argument(
+            "--give",
+            choices=tuple(KINDS),
+            help=f"how the page takes the input (default: what fits): {meanings}",
+        )
         parser.add_argument(
             "--range",
             nargs=2,
@@ -71,6 +76,8 @@ class Web(Verb):
         from tinyml.settings.passing import Io
         from tinyml.verbs.report import write
 
+        if args.range and args.range[0] == args.range[1]:
+            raise ConfigError("--range gives black and white the same value", "for example --range -1 1")
         resolve_model(args)
         model = as_model(args.model)
         options = options_from(args, args.target)

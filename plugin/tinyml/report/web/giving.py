@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyml.base.errors import ConfigError
 from tinyml.base.naming import shape_text
-from tinyml.ir import Shape
+
+if TYPE_CHECKING:
+    from tinyml.ir import Shape
 
 DRAW, PICTURE, SOUND, RECORDING, NUMBERS = "draw", "picture", "sound", "recording", "numbers"
 KINDS = {

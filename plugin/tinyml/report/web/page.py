@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyml.base.templates import environment
 from tinyml.cost.estimate import estimate_for
-from tinyml.ir import Array, Graph, Tensor
+from tinyml.ir import Array, DType, Graph, Tensor
 from tinyml.pipeline import Compiled
 from tinyml.report.web import giving
 from tinyml.report.web.webassembly import PORTION_VALUES, module
@@ -83,7 +83,7 @@ def facts(compiled: Compiled) -> list[tuple[str, str]]:
 
 def _limits(tensor: Tensor) -> tuple[float, float]:
     """What black and white are, if nobody says: the whole range of an integer type, or 0 and 1."""
-    if tensor.dtype.is_float or tensor.quant is not None:
+    if tensor.dtype.is_float or tensor.dtype is DType.BOOL or tensor.quant is not None:
         return 0.0, 1.0
     low, high = tensor.dtype.limits
     return float(low), float(min(high, 255))

@@ -44,8 +44,8 @@ EXPORT(portion) void *web_portion(void)
 	return portion;
 }
 
-/* Feed samples from `first` on, up to the next run. Returns how many were taken; the sign bit is
- * clear. `ran` tells whether there was a run. */
+/* Feed samples from `first` on, up to the next run. Returns how many were taken; ran() has what
+ * NAME_feed() returned. */
 static int last;
 
 EXPORT(feed) uint32_t web_feed(uint32_t first, uint32_t count)
