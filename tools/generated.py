@@ -102,6 +102,12 @@ COMMANDS: tuple[Command, ...] = (
         f"minutes, {MODELS}, QEMU",
     ),
     Command(
+        "-m tools.kernel_checks",
+        ("plugin/tinyml/api/evidence/data/checks.json",),
+        "kernels, cases of operators, proofs: what `tinyml evidence` says about kernels",
+        "a minute",
+    ),
+    Command(
         "-m tools.worst_cases",
         ("docs/WORST_CASES.md", "benchmarks/worst_cases.json"),
         "kernels or the walk of `tinyml bound` (`--measure`)",

@@ -38,7 +38,7 @@ from tinyml.memory.bands.banded import banded_layers as banded_layers
 from tinyml.memory.placement import LIBRARIES as LIBRARIES
 from tinyml.memory.placement import choose_kernels as choose_kernels
 from tinyml.memory.placement import lay_out
-from tinyml.memory.plan import Plan
+from tinyml.memory.plan import Plan, validate_plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.registration import outside_faults
@@ -329,6 +329,11 @@ def compile_graph(
         watch=counters,
         adapt=learning,
     )
+
+
+def check_plan(compiled: Compiled) -> None:
+    """Simulate a run byte by byte, as every compilation does; a wrong byte is a PlanError."""
+    validate_plan(compiled.graph, compiled.selected, compiled.plan)
 
 
 def program_of(compiled: Compiled) -> Program:

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import shutil
+import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,20 @@ def test_a_build_needs_no_network(build: Build) -> None:
 
 def test_the_image_computes_what_the_host_computed(build: Build) -> None:
     assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+
+
+def test_there_is_evidence_about_the_image(build: Build) -> None:
+    """Object files are compiled again with the commands of the build; bounds are those of the image."""
+    path = build.app / "evidence.zip"
+    run(["west", "tinyml", "evidence", "-d", build.folder, "-o", path, "--samples", "1"], build.app)
+    with zipfile.ZipFile(path) as archive:
+        chain = json.loads(archive.read("chain.json"))
+        page = archive.read("README.md").decode()
+    assert {row["source"] for row in chain["objects"]} > {"digits.c"}
+    assert {row["compiled_again"] for row in chain["objects"]} == {"the same bytes"}
+    assert chain["image"]["sha256"] == sha256(build.elf.read_bytes()).hexdigest()
+    assert "writes to the stack and to `tinyml_arena_digits`" in page
+    assert "## Problems" not in page
 
 
 def test_the_arena_has_its_place(build: Build) -> None:

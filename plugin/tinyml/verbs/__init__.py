@@ -19,6 +19,7 @@ from tinyml.verbs.cost import Cost
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.evaluate import Evaluate
+from tinyml.verbs.evidence import Evidence
 from tinyml.verbs.explore import Explore
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
@@ -57,6 +58,7 @@ VERBS: tuple[Verb, ...] = (
     NewOperator(),
     Cost(),
     Bound(),
+    Evidence(),
     Explore(),
     Report(),
     Verify(),

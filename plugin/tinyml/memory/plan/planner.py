@@ -62,14 +62,20 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
         backwards=_backwards(draft.storage, layers),
         io_outside=io_outside,
     )
+    validate_plan(graph, selected, result)
+    return result
+
+
+def validate_plan(graph: Graph, selected: Sequence[Selected], made: Plan) -> None:
+    """Simulate a run byte by byte; a plan in which a reader would find other bytes is an error."""
+    layers = [chosen.layer for chosen in selected]
     overlays = [
-        [overlay for overlay in chosen.overlays if overlay.backwards == (step in result.backwards)]
+        [overlay for overlay in chosen.overlays if overlay.backwards == (step in made.backwards)]
         for step, chosen in enumerate(selected)
     ]
-    sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
+    sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in made.scratch.items()}
     kernels = [chosen.kernel for chosen in selected]
-    Machine(graph, layers, overlays, result.places, sizes, result.arena_bytes, result.shared, kernels).run()
-    return result
+    Machine(graph, layers, overlays, made.places, sizes, made.arena_bytes, made.shared, kernels).run()
 
 
 def lower_bound_bytes(
