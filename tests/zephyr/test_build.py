@@ -55,7 +55,7 @@ def test_there_is_evidence_about_the_image(build: Build) -> None:
         chain = json.loads(archive.read("chain.json"))
         page = archive.read("README.md").decode()
     assert {row["source"] for row in chain["objects"]} > {"digits.c"}
-    assert {row["compiled_again"] for row in chain["objects"]} == {"the same bytes"}
+    assert {row["compiled_again"] for row in chain["objects"]} == {"the same code and data"}
     assert chain["image"]["sha256"] == sha256(build.elf.read_bytes()).hexdigest()
     assert "writes to the stack and to `tinyml_arena_digits`" in page
     assert "## Problems" not in page

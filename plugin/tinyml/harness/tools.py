@@ -113,6 +113,12 @@ def attributes(toolchain: Toolchain, image: Path) -> str:
     return _binutil(toolchain, "readelf", "-A", str(image))
 
 
+def without_debugging(toolchain: Toolchain, file: Path, copy: Path) -> bytes:
+    """An object file without debug information, which contains paths; ``copy`` is written on the way."""
+    _binutil(toolchain, "objcopy", "--strip-debug", str(file), str(copy))
+    return copy.read_bytes()
+
+
 def sections(toolchain: Toolchain, file: Path) -> dict[str, int]:
     """The sizes of an object file's sections, in bytes."""
     rows = (line.split() for line in _binutil(toolchain, "objdump", "-hw", str(file)).splitlines())

@@ -99,7 +99,7 @@ def make(sources: Sequence[Source], build: Path, samples: int) -> Bundle:
     links = chain(models, build)
     versions = tool_versions(build, models[0].built.image)
     problems = [
-        f"{row['source']}, compiled again, gives {DIFFERENT} than {row['file']}"
+        f"{row['source']}, compiled again, gives {DIFFERENT} than {row['file']} has"
         for row in links["objects"]
         if row["compiled_again"] == DIFFERENT
     ]
