@@ -1,9 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of a quantised model: int8 weights, float activations, nearly the same answers."""
+"""Recurrent layers of a quantised model: int8, or float with int8 weights; nearly the same answers."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from tests.support.small_models import model_of, quantize_small
 from tinyml import harness
 from tinyml.base.errors import ConfigError
 from tinyml.ir import Array
-from tinyml.pipeline import Options, compile_model
-from tinyml.quantize.measure import EXACT
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.recurrent.gates_int16 import TANH
+from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.quantize.measure import EXACT, Noise
 from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
@@ -37,31 +40,69 @@ def layer(op_type: str, directions: int = 1, **attributes: Any) -> tuple[onnx.Mo
         "r": random.normal(0, 0.3, (directions, rows, HIDDEN)).astype(np.float32),
         "b": random.normal(0, 0.2, (directions, 2 * rows)).astype(np.float32),
     }
-    way = "bidirectional" if directions == 2 else "forward"
+    attributes = {"direction": "bidirectional" if directions == 2 else "forward", **attributes}
     node = helper.make_node(
-        op_type, ["x", "w", "r", "b"], ["", "y"], "cell", hidden_size=HIDDEN, direction=way, **attributes
+        op_type, ["x", "w", "r", "b"], ["", "y"], "cell", hidden_size=HIDDEN, **attributes
     )
     return model_of([node], constants, [STEPS, 1, INPUTS]), constants["w"].size + constants["r"].size
 
 
-@pytest.mark.parametrize(
-    "op_type,options",
-    [
-        ("RNN", {}),
-        ("GRU", {}),
-        ("GRU", {"linear_before_reset": 1}),  # as PyTorch exports it
-        ("LSTM", {}),
-        ("LSTM", {"directions": 2}),
-    ],
-)
-def test_weights_take_one_byte_each(op_type: str, options: dict[str, Any], tmp_path: Path) -> None:
-    model, weights = layer(op_type, **options)
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("RNN", {}),
+    ("GRU", {}),
+    ("GRU", {"linear_before_reset": 1}),  # as PyTorch exports it
+    ("LSTM", {}),
+    ("LSTM", {"direction": "reverse"}),
+    ("GRU", {"directions": 2}),
+    ("LSTM", {"directions": 2}),
+]
+
+
+def answers(compiled: Compiled, samples: Array) -> list[Array]:
+    """What the C computes on the host, which is what the interpreter computes, in every bit."""
+    (name,) = compiled.graph.inputs
+    inputs = [{name: sample} for sample in samples]
+    found = harness.run_files(compiled.files, "host", inputs).outputs
+    for ours, wanted in zip(found, interpret(compiled.graph, inputs), strict=True):
+        np.testing.assert_array_equal(ours["y"], wanted["y"])
+    return [answer["y"] for answer in found]
+
+
+@pytest.mark.parametrize("op_type,options", KINDS)
+def test_layers_are_int8(op_type: str, options: dict[str, Any], tmp_path: Path) -> None:
+    """The file has QuantizeLinear and DequantizeLinear around the operator: onnxruntime is two steps off."""
+    model, _ = layer(op_type, **options)
+    result = quantize_small(model, tmp_path, (STEPS, 1, INPUTS))
+    assert [(found.name, found.kind) for found in result.report.layers] == [("cell", "int8")]
+    assert 30 < result.report.decibels < EXACT
+    onnx.checker.check_model(result.model)
+    compiled = compile_model(saved(result, tmp_path), Options("cell", "host"))
+    integers = [found for found in compiled.graph.layers() if found.op.kind == "RecurrentInt8"]
+    assert len(integers) == options.get("directions", 1)
+    plain = compile_model(tmp_path / "small.onnx", Options("cell", "host"))
+    assert compiled.summary["weights_bytes"] < 0.55 * plain.summary["weights_bytes"]
+    samples = np.random.default_rng(3).uniform(-1, 1, (6, STEPS, 1, INPUTS)).astype(np.float32)
+    quant = integers[0].output.quant
+    assert quant is not None
+    noise, theirs = Noise(), Noise()
+    for sample, answer in zip(samples, answers(compiled, samples), strict=True):
+        wanted = Session(result.model).run({"x": sample})["y"]
+        np.testing.assert_allclose(answer.reshape(wanted.shape), wanted, atol=2.01 * quant.scale)
+        real = Session(model).run({"x": sample})["y"]
+        noise.add(real.reshape(-1), answer.reshape(-1))
+        theirs.add(real, wanted)
+    assert noise.decibels > theirs.decibels - 2
+
+
+@pytest.mark.parametrize("op_type", GATES)
+def test_functions_without_integer_form_leave_int8_weights(op_type: str, tmp_path: Path) -> None:
+    model, weights = layer(op_type, clip=0.9)
     result = quantize_small(model, tmp_path, (STEPS, 1, INPUTS))
     assert [(found.name, found.kind) for found in result.report.layers] == [("cell", "int8 weights")]
     assert 30 < result.report.decibels < EXACT
     plain = compile_model(tmp_path / "small.onnx", Options("cell", "host"))
     compiled = compile_model(saved(result, tmp_path), Options("cell", "host"))
-    scales = 2 * options.get("directions", 1) * GATES[op_type] * HIDDEN
+    scales = 2 * GATES[op_type] * HIDDEN
     saved_bytes = plain.summary["weights_bytes"] - compiled.summary["weights_bytes"]
     assert saved_bytes == 3 * weights - 4 * scales
     by_layer = [item["weights_bytes"] for item in compiled.summary["layers"]]
@@ -72,6 +113,38 @@ def test_weights_take_one_byte_each(op_type: str, options: dict[str, Any], tmp_p
     for sample, answer in zip(samples, found, strict=True):
         wanted = Session(result.model).run({"x": sample})["y"]
         np.testing.assert_allclose(answer["y"].reshape(wanted.shape), wanted, atol=1e-5)
+
+
+def test_steps_that_are_not_read_are_not_kept(tmp_path: Path) -> None:
+    """The last of all steps is the last state: no RAM for the others."""
+    model, _ = layer("GRU")
+    graph = model.graph
+    graph.node[0].output[:] = ["steps"]
+    graph.node.append(helper.make_node("Gather", ["steps", "last"], ["y"], "take", axis=0))
+    graph.initializer.append(onnx.numpy_helper.from_array(np.asarray([STEPS - 1]), "last"))
+    result = quantize_small(model, tmp_path, (STEPS, 1, INPUTS))
+    compiled = compile_model(saved(result, tmp_path), Options("cell", "host"))
+    (found,) = [la for la in compiled.graph.layers() if la.op.kind == "RecurrentInt8"]
+    assert [output.shape for output in found.outputs] == [(1, HIDDEN)]
+    answers(compiled, np.random.default_rng(3).uniform(-1, 1, (2, STEPS, 1, INPUTS)).astype(np.float32))
+
+
+def test_large_cells_stay_float(tmp_path: Path) -> None:
+    """A cell that counts to more than 16 would be cut off."""
+    model, _ = layer("LSTM")
+    biases = next(t for t in model.graph.initializer if t.name == "b")
+    values = np.zeros((1, 8 * HIDDEN), np.float32)
+    values[:, : 4 * HIDDEN] = 9  # all gates are open
+    biases.CopyFrom(onnx.numpy_helper.from_array(values, "b"))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 20
+    result = quantize_small(model, tmp_path, (20, 1, INPUTS))
+    assert [found.kind for found in result.report.layers] == ["int8 weights"]
+
+
+def test_the_table_of_the_runtime_is_that_of_the_interpreter() -> None:
+    text = (Path(harness.__file__).parents[1] / "runtime/recurrent/gates_s16.c").read_text()
+    numbers = re.findall(r"-?\d+", text.partition("= {")[2])
+    assert [int(number) for number in numbers] == TANH.tolist()
 
 
 def test_kept_float_the_weights_are_as_they_were(tmp_path: Path) -> None:
@@ -91,10 +164,11 @@ def test_int16_is_refused(tmp_path: Path) -> None:
 
 def test_weights_that_are_computed_stay_as_they_are(tmp_path: Path) -> None:
     """Two layers share a matrix, and one has another that is data: only constants are stored as bytes."""
-    model, _ = layer("RNN")
+    model, _ = layer("RNN", clip=0.9)
     second = onnx.NodeProto()
     second.CopyFrom(model.graph.node[0])
     second.name, second.output[1] = "again", "z"
+    next(a for a in second.attribute if a.name == "direction").s = b"reverse"
     third = onnx.NodeProto()
     third.CopyFrom(model.graph.node[0])
     third.name, third.output[1], third.input[2] = "data", "u", "made"

@@ -42,6 +42,9 @@ class Op:
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
     elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone
     clears: ClassVar[bool] = False  # outputs with fewer results than room have zeros after the last
+    spare_outputs: ClassVar[bool] = (
+        False  # the integer form needs no Quantize after outputs that nothing reads
+    )
     chooses: ClassVar[bool] = False  # the truth of input 0 decides whether input 1 or input 2 is used
 
     @property

@@ -18,6 +18,7 @@ from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
 from tinyml.passes.fuse_activation import fuse_activation
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
+from tinyml.passes.fuse_recurrent import fuse_recurrent
 from tinyml.passes.join_casts import join_casts
 from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
@@ -54,6 +55,8 @@ PASSES: tuple[Pass, ...] = (
     sum_integers,
     read_integers,
     fold_constants,
+    fuse_recurrent,
+    keep_last_step,
     # the same again, now that constants are known and more operators are integer ones
     cancel_transposes,
     reshape_still_transposes,

@@ -55,10 +55,10 @@ def _rescale(edit: Editor, node: Node) -> None:
 def _fuse(edit: Editor, node: Node) -> None:
     if isinstance(node.op, Quantize | Dequantize) or node.op.movement:
         return
-    borders = [_border(edit, name) for name in node.outputs]
+    borders = [border_of(edit, name) for name in node.outputs]
     if any(border is None for border in borders):
         return
-    inputs = [_stored(edit, name) for name in node.inputs]
+    inputs = [stored_of(edit, name) for name in node.inputs]
     if all(tensor is None or tensor.quant is None for tensor in inputs):
         return
     outputs = [edit.tensors[border.outputs[0]] for border in borders if border is not None]
@@ -68,7 +68,7 @@ def _fuse(edit: Editor, node: Node) -> None:
     op, tensors = form
     if operand_problem(op, tensors) is not None:  # such as weights quantised along another axis: stays float
         return
-    names = [_entered(edit, tensor) if tensor is not None else "" for tensor in tensors]
+    names = [entered(edit, tensor) if tensor is not None else "" for tensor in tensors]
     fused = Node(node.name, op, tuple(names), tuple(tensor.name for tensor in outputs))
     edit.replace(node, [fused])
     for border in borders:
@@ -76,7 +76,7 @@ def _fuse(edit: Editor, node: Node) -> None:
             edit.replace(border, [])
 
 
-def _entered(edit: Editor, tensor: Tensor) -> str:
+def entered(edit: Editor, tensor: Tensor) -> str:
     """The name under which the graph has an operand of the integer form.
 
     Layers that share a constant, such as a bias, may need it on different scales: same name, other value.
@@ -96,13 +96,13 @@ def _same_constant(a: Tensor, b: Tensor) -> bool:
     )
 
 
-def _border(edit: Editor, name: str) -> Node | None:
+def border_of(edit: Editor, name: str) -> Node | None:
     """The Quantize that is the only reader of a tensor."""
     reader = edit.only_reader(name)
     return reader if reader is not None and isinstance(reader.op, Quantize) else None
 
 
-def _stored(edit: Editor, name: str) -> Tensor | None:
+def stored_of(edit: Editor, name: str) -> Tensor | None:
     """The integers that an operand is dequantised from, or the operand itself if it is not dequantised."""
     if not name:
         return None

@@ -144,7 +144,8 @@ def _ends_integer_layer(edit: Editor, name: str, reader: Node) -> bool:
         return False
     if isinstance(source.op, Dequantize):
         return True
-    if edit.only_reader(name) is not reader or len(source.outputs) != 1 or not source.inputs:
+    single = len(source.outputs) == 1 or source.op.spare_outputs
+    if edit.only_reader(name) is not reader or not single or not source.inputs:
         return False
     if source.op.movement:
         return _ends_integer_layer(edit, source.inputs[0], source)

@@ -48,7 +48,9 @@ def hide_activations(
     producers = {
         name: (node, place)
         for node in model.graph.node
-        if quantizing(node.op_type).activations and node.name not in excluded
+        if quantizing(node.op_type).activations
+        and node.name not in excluded
+        and not quantizing(node.op_type).matrices  # its state has no such limits
         for place, name in enumerate(node.output)
     }
     hidden = []

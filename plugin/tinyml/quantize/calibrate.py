@@ -112,8 +112,9 @@ def shared(
             parent[root(state.output)] = root(state.input)
             joined.add(state.input)
     for node in (node for node in model.graph.node if node.name not in excluded):
-        group = []
         declared = quantizing(node.op_type)
+        group = [name for name in declared.tied(node) if name in ranges]
+        joined |= set(group)
         if declared.one_scale:
             group = [name for name in (*node.input, *node.output) if name in ranges]
             joined |= set(group)

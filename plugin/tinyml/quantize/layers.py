@@ -37,9 +37,12 @@ def find_layers(model: onnx.ModelProto) -> list[FloatLayer]:
     layers = []
     for node in model.graph.node:
         declared = quantizing(node.op_type)
-        if declared.matrices and constants >= {node.input[index] for index in declared.matrices}:
+        if declared.matrices:
             output = next(name for name in node.output if name)
-            layers.append(FloatLayer(node.name, node.op_type, (node.name,), tuple(node.input[:1]), output))
+            if constants >= {node.input[index] for index in declared.matrices}:
+                inputs = tuple(node.input[:1])
+                layers.append(FloatLayer(node.name, node.op_type, (node.name,), inputs, output))
+            continue
         if declared.trees:
             layers.append(
                 FloatLayer(node.name, node.op_type, (node.name,), tuple(node.input), node.output[-1])

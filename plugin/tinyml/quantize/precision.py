@@ -97,8 +97,9 @@ def overrides(
     """For all tensors that are not simply int8."""
     constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
     result = {name: [_override(INT8, typed=True) | {"symmetric": True}] for name in without_channels(model)}
+    wide = wide_states(model, ranges, excluded)
     for name, place in _places(model, int16, excluded):
-        kind = place.kind(int16)
+        kind = INT16 if name in wide else place.kind(int16)
         if name in constants:
             if kind == INT16 and not place.narrow and not place.weights:
                 result[name] = [_override(INT16)]
@@ -107,6 +108,8 @@ def overrides(
             alone = declared.scales_required or not _shares_scale(model, name)
             found = _override(kind, declared.scales.get(kind.name) if alone else None)
             others = place.narrow if kind == INT16 else place.wide
+            if name in wide:
+                found, others = _override(INT16, (wide[name][0], 0)), others - wide[name][1]
             if others:
                 found["convert"] = {
                     **_override(INT8 if kind == INT16 else INT16, typed=True),
@@ -115,6 +118,35 @@ def overrides(
             if found:
                 result[name] = [found]
     return result
+
+
+def wide_states(
+    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str] = ()
+) -> dict[str, tuple[float, set[str]]]:
+    """Tensors that are int16 for an operator: their scales, and the nodes that read or write them so."""
+    found: dict[str, tuple[float, set[str]]] = {}
+    nodes = [node for node in model.graph.node if node.name not in excluded]
+    for node in nodes:
+        for name, scale in quantizing(node.op_type).int16(node, ranges).items():
+            found.setdefault(name, (scale, set()))[1].add(node.name)
+    moving = [node for node in nodes if found and _moves_one(node)]
+    changed = True
+    while changed:  # a reshape of such a tensor is one too
+        changed = False
+        for node in moving:
+            ends = (node.input[0], node.output[0])
+            for name, other in (ends, ends[::-1]):
+                if name in found and other in ranges and other not in found:
+                    found[other] = (found[name][0], set())
+                    found[name][1].add(node.name)
+                    found[other][1].add(node.name)
+                    changed = True
+    return found
+
+
+def _moves_one(node: onnx.NodeProto) -> bool:
+    declared = quantizing(node.op_type)
+    return declared.moves and not declared.one_scale and len(node.output) == 1
 
 
 def _places(

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""LSTM, GRU and RNN: weights as int8 with one scale per row, activations in float.
+"""LSTM, GRU and RNN: weights as int8 with one scale per row; input, steps and states as integers.
 
-This takes a quarter of the flash. Rounding errors of the state would accumulate from step to step, while
-the matrices are rounded once. Rows of both directions share a scale, since ONNX supports one scale axis.
+The activations of a layer that has no integer form stay float; its weights take a quarter of the flash all
+the same. Rows of both directions share a scale, since ONNX supports one scale axis.
 """
 
 from __future__ import annotations
@@ -16,10 +16,72 @@ from onnx import helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize.calibrate import Ranges
 
 LARGEST = 127
 ROWS = 1
 """The axis of the rows in (directions, rows, columns)."""
+
+
+def name_cells(model: onnx.ModelProto) -> None:
+    """Give all outputs of cells a name, so that their ranges are found."""
+    for node in model.graph.node:
+        if node.op_type == "LSTM":
+            node.output.extend([""] * (3 - len(node.output)))
+            node.output[2] = node.output[2] or f"{node.name}/cells"
+
+
+def drop_unread_states(model: onnx.ModelProto) -> None:
+    """Outputs that nothing reads need no scale."""
+    read = {name for node in model.graph.node for name in node.input}
+    read |= {value.name for value in model.graph.output}
+    for node in model.graph.node:
+        if quantizing(node.op_type).matrices:
+            kept = [name if name in read else "" for name in node.output]
+            while kept and not kept[-1]:
+                kept.pop()
+            node.output[:] = kept
+
+
+def large_cells(model: onnx.ModelProto, ranges: Ranges) -> list[str]:
+    """Layers with states that int16 does not hold with the scale that they would have."""
+    read = {name for node in model.graph.node for name in node.input}
+    read |= {value.name for value in model.graph.output}
+    return [node.name for node in model.graph.node if quantizing(node.op_type).too_large(node, ranges, read)]
+
+
+def computed_weights(model: onnx.ModelProto) -> list[str]:
+    """Layers whose matrices are not constants."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return [
+        node.name
+        for node in model.graph.node
+        if any(node.input[place] not in constants for place in quantizing(node.op_type).matrices)
+    ]
+
+
+def limited_states(model: onnx.ModelProto) -> list[str]:
+    """Activations right after such a layer, which must not become limits of its state."""
+    states = {name for node in model.graph.node if quantizing(node.op_type).matrices for name in node.output}
+    nodes = [node for node in model.graph.node if quantizing(node.op_type).limits]
+    return [node.name for node in nodes if node.input[0] in states]
+
+
+def register_recurrent() -> None:
+    """Tell onnxruntime's quantiser which tensors of these operators are activations."""
+    from onnxruntime.quantization.operators.qdq_base_operator import QDQOperatorBase
+    from onnxruntime.quantization.registry import QDQRegistry
+
+    class Recurrent(QDQOperatorBase):  # type: ignore[misc]  # the base class is untyped
+        def quantize(self) -> None:
+            places = quantizing(self.node.op_type).places
+            inputs = [self.node.input[i] for i in places if i < len(self.node.input)]
+            for name in (*inputs, *self.node.output):
+                if name and name not in self.quantizer.initializers:
+                    self.quantizer.quantize_activation_tensor(name)
+
+    for op_type in ("RNN", "GRU", "LSTM"):
+        QDQRegistry.setdefault(op_type, Recurrent)
 
 
 def shrink_weights(model: onnx.ModelProto, names: Collection[str]) -> None:

@@ -131,7 +131,7 @@ class _Kinds:
         leaves = self.work.request.leaves
         if layer.name in self.forests:
             return ("int16" if leaves == "int16" else f"int16, {leaves} leaves"), ""
-        if layer.name in self.bytes:
+        if layer.name in self.bytes and layer.name in self.floats:
             return "int8 weights", ""
         if layer.name in self.kept:
             return "float", self.kept[layer.name]

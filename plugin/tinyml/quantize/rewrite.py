@@ -15,8 +15,9 @@ from tinyml.base.errors import ConfigError
 from tinyml.ops.framework.quantization_facts import integer_operators
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
-from tinyml.quantize.precision import overrides
+from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
+from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
 from tinyml.quantize.unbounded import bounded
 from tinyml.reference import session
 
@@ -41,13 +42,16 @@ def insert_qdq(
         def adjust_tensor_ranges(self) -> None:
             """Would give the input of a Relu the range of its output, although it may be an output too."""
 
+    register_recurrent()
     limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in bounded(ranges).items()}
     present = sorted({node.op_type for node in model.graph.node} & integer_operators())
     with session.quiet():
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
+        drop_unread_states(copy)
         hidden = hide_activations(copy, ranges, excluded, int16)
         told = overrides(copy, ranges, int16, excluded)
+        some_int16 = bool(int16 or wide_states(copy, ranges, excluded))
         quantizer = Quantizer(
             save_and_reload_model_with_shape_infer(copy),
             per_channel=True,
@@ -60,7 +64,7 @@ def insert_qdq(
             op_types_to_quantize=present,
             extra_options={
                 "TensorQuantOverrides": told,
-                "UseQDQContribOps": bool(int16) and opset_of(model) < INT16_OPSET,
+                "UseQDQContribOps": some_int16 and opset_of(model) < INT16_OPSET,
             },
         )
         quantizer.quantize_model()

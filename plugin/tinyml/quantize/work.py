@@ -27,7 +27,13 @@ from tinyml.quantize.measure import Outcome
 from tinyml.quantize.open_outputs import open_outputs
 from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared
-from tinyml.quantize.recurrent import shrink_weights
+from tinyml.quantize.recurrent import (
+    computed_weights,
+    large_cells,
+    limited_states,
+    name_cells,
+    shrink_weights,
+)
 from tinyml.quantize.rewrite import insert_qdq
 from tinyml.quantize.sequences import unrolled
 from tinyml.quantize.stored_weights import Nibbles, store
@@ -38,6 +44,7 @@ ROUNDS = 4
 
 
 EXCEPTION = "with these attributes it has no integer form"
+LARGE_CELLS = "its cells are larger than int16 holds with enough precision"
 NO_KERNEL = "the compiler has no integer kernel for it here"
 
 
@@ -56,6 +63,7 @@ class Work:
 
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.original = prepared.model
+        name_cells(self.original)
         self.basis = Basis(prepared.model)
         self.states = prepared.states
         self.own = prepared.own
@@ -76,6 +84,8 @@ class Work:
         nodes = self.original.graph.node
         self.why: dict[str, str] = {}  # node that stays float -> the reason
         self.leave([n.name for n in nodes if quantizing(n.op_type).stays_float(n)], EXCEPTION)
+        self.leave(limited_states(self.original), "it limits the state of a recurrent layer")
+        self.leave(computed_weights(self.original), "its weights are not constants")
         self.leave(computed_limits(self.original), "its limits are not constants")
         self.leave(other_biases(self.original), "its bias differs from row to row")
 
@@ -89,7 +99,9 @@ class Work:
             self.why.setdefault(name, why)
 
     def calibrated(self, model: onnx.ModelProto, method: str) -> Basis:
-        return Basis(model, calibrate(model, self.inputs, method, self.progress))
+        ranges = calibrate(model, self.inputs, method, self.progress)
+        self.leave(large_cells(model, ranges), LARGE_CELLS)
+        return Basis(model, ranges)
 
     def linear(self) -> list[Linear]:
         """The layers with weights of the float model in use."""

@@ -9,7 +9,7 @@ are about ONNX operators. Those that are not declared here stay float.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,17 @@ class Quantizing:
     limits: bool = False  # an activation function that becomes limits of the layer before it
     passes_limits: bool = False  # limits on every element can be applied before it or after it
     channel_axis: ChannelAxis | None = None  # of input 1, if it is multiplied as weights
-    matrices: tuple[int, ...] = ()  # inputs that become int8 while the activations stay float
+    matrices: tuple[int, ...] = ()  # inputs that become int8, also if the activations stay float
+    places: tuple[int, ...] = ()  # inputs that are activations; all, unless stated
+    tied: Callable[[onnx.NodeProto], Sequence[str]] = lambda node: ()  # tensors that share one scale
+    int16: Callable[[onnx.NodeProto, Mapping[str, tuple[float, float]]], Mapping[str, float]] = (
+        lambda node, ranges: {}
+    )
+    """A node and the ranges of tensors -> tensors that are always int16, with their scales."""
+    too_large: Callable[[onnx.NodeProto, Mapping[str, tuple[float, float]], Collection[str]], bool] = (
+        lambda node, ranges, read: False
+    )
+    """A node, the ranges of tensors, and those that are read -> whether int16 holds too little."""
     trees: bool = False  # limits and leaves become integers while the results stay float
     scales: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Scale and zero point of the output that kernels expect, by its element type."""

@@ -16,6 +16,7 @@ from tinyml.ir.hook_types import Steps
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.recurrent.cells import CELLS, FUNCTIONS, GATES, Activation, activate
+from tinyml.ops.recurrent.integer_form import integer_form
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
 
@@ -60,6 +61,7 @@ class Recurrent(Op):
     """
 
     operands = (present(3), sequence_of_vectors, gates_fit, biases_and_states_fit, enough_activations)
+    spare_outputs: ClassVar[bool] = True
     cell: str = "lstm"
     activations: tuple[Activation, ...] = ()
     reverse: bool = False
@@ -113,6 +115,11 @@ class Recurrent(Op):
 
     def without_steps(self) -> Op:
         return replace(self, sequence=False)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        return integer_form(self, inputs, outputs)
 
     def macs(self, layer: Layer) -> int:
         steps, batches, inputs = layer.input(X).shape

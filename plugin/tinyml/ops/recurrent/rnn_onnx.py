@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,15 @@ from tinyml.ops.concat import concat
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.recurrent.cells import Activation
-from tinyml.ops.recurrent.rnn import Recurrent
+from tinyml.ops.recurrent.integer_form import MOST_CELL_BITS, USUAL_CELL_BITS, cell_bits
+from tinyml.ops.recurrent.recurrent_int8 import WIDE
+from tinyml.ops.recurrent.rnn import C0, H0, Recurrent, X
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
+
+if TYPE_CHECKING:
+    import onnx
 
 NAMES = {
     "sigmoid": ("sigmoid", 0.0, 0.0),
@@ -68,7 +74,40 @@ def _direction(build: Builder, tensor: Tensor | None, number: int, axis: int = 0
     return build.add1(Reshape(shape), [part])
 
 
-quantizes("RNN", "GRU", "LSTM", activations=False, matrices=(1, 2))
+def _tied(node: onnx.NodeProto) -> list[str]:
+    """Steps and states, which are the same numbers; GRU's state has a type of its own between runs."""
+    states = [*node.output[:2], *(node.input[H0 : H0 + 1] if node.op_type != "GRU" else [])]
+    return [name for name in states if name and name not in _wide(node)]
+
+
+def _int16(node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """States that are int16, with their scales: cells, and GRU's state between runs."""
+    found = dict.fromkeys(_wide(node), WIDE.scale)
+    cells = [name for name in (*node.input[C0 : C0 + 1], *node.output[2:3]) if name in ranges]
+    if cells:
+        reach = max(abs(limit) for name in cells for limit in ranges[name])
+        found |= dict.fromkeys(cells, 2.0 ** (cell_bits(reach) - 15))
+    return found
+
+
+def _too_large(
+    node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]], read: Collection[str]
+) -> bool:
+    """Cells that nothing reads have no scale in the file, but the usual one."""
+    cells = node.output[2] if len(node.output) > 2 else ""
+    most = 2.0 ** (MOST_CELL_BITS if cells in read else USUAL_CELL_BITS)
+    return max(abs(limit) for limit in ranges.get(cells, (0.0, 0.0))) > most
+
+
+def _wide(node: onnx.NodeProto) -> list[str]:
+    """GRU's first and last state, if there is a first one."""
+    first = [*node.input[H0 : H0 + 1], *node.output[1:2]] if node.op_type == "GRU" else []
+    return [name for name in first if name] if len(node.input) > H0 and node.input[H0] else []
+
+
+quantizes(
+    "RNN", "GRU", "LSTM", matrices=(1, 2), places=(X, H0, C0), tied=_tied, int16=_int16, too_large=_too_large
+)
 
 
 @onnx_op("RNN", "GRU", "LSTM")

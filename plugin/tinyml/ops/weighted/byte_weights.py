@@ -43,6 +43,12 @@ def _search(filters: Array) -> tuple[Array, Array] | None:
     rows = filters.reshape(filters.shape[0], -1)
     if rows.size < WORTHWHILE or rows.shape[1] < SHORTEST:
         return None
+    return as_bytes(filters)
+
+
+def as_bytes(filters: Array) -> tuple[Array, Array] | None:
+    """The same for filters of any size."""
+    rows = filters.reshape(filters.shape[0], -1)
     bytes_, scales = np.zeros(rows.shape, np.int8), np.ones(len(rows), np.float32)
     largest = 127  # filters of one tensor mostly have the same largest byte: try the last one first
     for number, row in enumerate(rows):

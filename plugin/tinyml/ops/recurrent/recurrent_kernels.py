@@ -1,0 +1,140 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of RecurrentInt8: plain C, DSP instructions, Helium. The layout of weights is that of the core."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.base import c
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Layer
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.recurrent.cells import GATES
+from tinyml.ops.recurrent.recurrent_int8 import C0, H0, B, R, RecurrentInt8, W, X, scaling
+from tinyml.ops.shared.quant import quant_of
+
+ROWS = 4
+"""The same gate of four cells is computed at a time."""
+
+
+class RecurrentBytes(Kernel[RecurrentInt8]):
+    """Step by step, batch by batch; copies of the input of a step and of two states are scratch."""
+
+    library = Library.PORTABLE
+    cell: ClassVar[str]
+    element_bytes: ClassVar[int] = 1  # of the copies
+    padding: ClassVar[int] = 4  # elements of a copy are a multiple of this
+
+    def refusal(self, layer: Layer[RecurrentInt8]) -> str | None:
+        return super().refusal(layer) if layer.op.cell == self.cell else f"the cell is {self.cell}"
+
+    def padded(self, count: int) -> int:
+        return -(-count // self.padding) * self.padding
+
+    def scratch_bytes(self, layer: Layer[RecurrentInt8], target: Target) -> int:
+        hidden = layer.input(R).shape[1]
+        gru = self.cell == "gru"
+        copies = self.padded(layer.input(X).shape[2]) + (3 if gru else 2) * self.padded(hidden)
+        return self.element_bytes * copies + (4 * hidden if gru else 0)
+
+    def order(self, weights: Array) -> Array:
+        """Weights of groups, (groups, 4, elements), as the kernel reads them."""
+        return weights.reshape(*weights.shape[:2], -1, 4).transpose(0, 2, 1, 3)
+
+    def emit(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> None:
+        op = layer.op
+        steps, batches, inputs = layer.input(X).shape
+        hidden = layer.input(R).shape[1]
+        x_left, x_factors = scaling(layer.input(W), quant_of(layer.input(X)).scale)
+        h_left, h_factors = scaling(layer.input(R), op.scale)
+        biases = layer.input(B).value
+        gates = GATES[op.cell]
+        rows = [_groups(values, gates) for values in (biases[: gates * hidden], x_factors, h_factors)]
+        members: dict[str, object] = {
+            ".steps": steps,
+            ".batches": batches,
+            ".inputs": inputs,
+            ".hidden": hidden,
+            ".w": sheet.table("w", self._weights(layer.input(W).value, gates), 4, _WEIGHTS),
+            ".r": sheet.table("r", self._weights(layer.input(R).value, gates), 4, f"recurrent {_WEIGHTS}"),
+            ".rows": sheet.table("rows", np.stack(rows, axis=1).astype(np.int32), holds=_ROWS),
+            ".out_factor": op.out_scale[0],
+            ".out_shift": op.out_scale[1],
+            ".out_zero": op.zero_point,
+            ".x_left": x_left,
+            ".h_left": h_left,
+            ".cell_bits": op.cell_bits,
+            ".reverse": c.boolean(op.reverse),
+        }
+        if op.second_bias:
+            members[".again"] = sheet.table(
+                "again", biases[gates * hidden :], holds="biases of recurrent sums"
+            )
+        sheet.include("<tinyml/recurrent_s8.h>")
+        name = sheet.record("struct tinyml_recurrent_s8", "params", members)
+        outputs = [sheet.y(i) for i in range(len(layer.outputs))]
+        tensors = {"x": sheet.x(X), "scratch": sheet.scratch}
+        tensors |= {word: sheet.x(i) for i, word in ((H0, "h0"), (C0, "c0")) if layer.has_input(i)}
+        if op.sequence:
+            tensors["y"] = outputs.pop(0)
+        tensors["c" if op.wide else "h"] = outputs[0]
+        if op.cell == "lstm":
+            tensors["c"] = outputs[1]
+        sheet.line("const struct tinyml_recurrent_tensors t = {")
+        sheet.depth += 1
+        for member, value in tensors.items():
+            sheet.line(f".{member} = {value},")
+        sheet.depth -= 1
+        sheet.line("};")
+        sheet.line()
+        sheet.line(f"{self.name}(&{name}, &t);")
+
+    def play(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> None:
+        raise NotPlayableError("the player has no recurrent layer of ONNX on int8")
+
+    def _weights(self, matrix: Array, gates: int) -> Array:
+        elements = self.padded(matrix.shape[1]) - matrix.shape[1]
+        return np.ascontiguousarray(
+            self.order(np.pad(_groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
+        )
+
+
+_WEIGHTS = "weights in groups: the same gate of four neighbouring cells"
+_ROWS = "for each group 4 biases in units of 2^-15, 4 factors of the input's sums, 4 of the state's"
+
+
+def _groups(rows: Array, gates: int) -> Array:
+    """Rows, gate by gate, as (groups, 4, ...): by four cells, then by gates; zeros for missing cells."""
+    by_gate = rows.reshape(gates, -1, *rows.shape[1:])
+    missing = -by_gate.shape[1] % ROWS
+    by_gate = np.pad(by_gate, ((0, 0), (0, missing), *[(0, 0)] * (by_gate.ndim - 2)))
+    fours = by_gate.reshape(gates, -1, ROWS, *rows.shape[1:])
+    return np.asarray(fours.swapaxes(0, 1).reshape(-1, ROWS, *rows.shape[1:]))
+
+
+PLAIN = ("recurrent/recurrent_s8.c", "recurrent/gates_s16.c")
+
+
+class RnnBytes(RecurrentBytes):
+    """RNN in plain C."""
+
+    name, cell, sources = "tinyml_rnn_s8", "rnn", PLAIN
+
+
+class GruBytes(RecurrentBytes):
+    """GRU in plain C."""
+
+    name, cell, sources = "tinyml_gru_s8", "gru", PLAIN
+
+
+class LstmBytes(RecurrentBytes):
+    """LSTM in plain C."""
+
+    name, cell, sources = "tinyml_recurrent_lstm_s8", "lstm", PLAIN
+
+
+register_kernels(RecurrentInt8, RnnBytes(), GruBytes(), LstmBytes())
