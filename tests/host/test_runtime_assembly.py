@@ -59,12 +59,16 @@ def test_unfenced_assembly_is_found() -> None:
 
 @pytest.mark.parametrize("path, structure", sorted(set(known_structures())), ids=lambda it: Path(it).stem)
 def test_offsets_that_assembly_knows_are_asserted(path: Path, structure: str) -> None:
-    """The definition may be in the file that includes the assembly."""
+    """The definition may be in the file that includes the assembly, or in one that it includes."""
+    own = path.read_text()
     homes = [
-        (text, match[2])
-        for text in (other.read_text() for other in path.parent.iterdir() if other.suffix in (".c", ".h"))
+        (text if text == own else text + own, match[2])
+        for other in path.parent.iterdir()
+        if other.suffix in (".c", ".h")
+        for text in (other.read_text(),)
         for match in STRUCTURE.finditer(text)
-        if match[1] == structure and (text == path.read_text() or f'#include "{path.name}"' in text)
+        if match[1] == structure
+        and (text == own or f'#include "{path.name}"' in text or f'#include "{other.name}"' in own)
     ]
     assert len(homes) == 1, structure
     text, body = homes[0]

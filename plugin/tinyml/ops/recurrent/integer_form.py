@@ -54,10 +54,10 @@ def integer_form(op: Any, inputs: Sequence[Tensor | None], outputs: Sequence[Ten
         return None
     w, r = matrices[0], matrices[1]
     biases = _biases(made, x, w, r, None if bias is None else bias.value)
-    states = [_state(operands[H0], *made.state_type), _state(operands[C0], *made.cell_type)]
-    if biases is None or any(state is False for state in states):
+    h0, c0 = _state(operands[H0], *made.state_type), _state(operands[C0], *made.cell_type)
+    if biases is None or isinstance(h0, bool) or isinstance(c0, bool):
         return None
-    found: list[Tensor | None] = [x, w, r, biases, *(s or None for s in states)]
+    found: list[Tensor | None] = [x, w, r, biases, h0, c0]
     while found[-1] is None:
         found.pop()
     return made, found

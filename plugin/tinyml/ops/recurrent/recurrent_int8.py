@@ -66,7 +66,7 @@ def sums_fit(layer: Layer[RecurrentInt8]) -> bool:
         if left > 16 or np.any(largest >= 1 << 31):
             return False
         total = total + (largest * np.abs(factors) >> 32) + 1
-    return bool(np.all(total < 1 << 31)) and 1 <= op.out_scale[1] <= 30
+    return bool(np.all(total < 1 << 31)) and 1 <= op.out_scale[1] <= 23
 
 
 def scaling(weights: Tensor, scale: float) -> tuple[int, Array]:

@@ -16,7 +16,10 @@ from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.recurrent_int8 import C0, H0, B, R, RecurrentInt8, W, X, scaling
 from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.weighted.pairs import SUM_LIMIT, packed
 
+TABLE = "recurrent/gates_s16.c"
+PLAIN = ("recurrent/recurrent_s8.c", TABLE)
 ROWS = 4
 """The same gate of four cells is computed at a time."""
 
@@ -116,7 +119,75 @@ def _groups(rows: Array, gates: int) -> Array:
     return np.asarray(fours.swapaxes(0, 1).reshape(-1, ROWS, *rows.shape[1:]))
 
 
-PLAIN = ("recurrent/recurrent_s8.c", "recurrent/gates_s16.c")
+def sums_of_24_bits(layer: Layer[RecurrentInt8]) -> bool:
+    """The sums of each row stay below 2²³ for every input."""
+    rows = [np.abs(layer.input(i).value.astype(np.int64)).sum(axis=1) for i in (W, R)]
+    return all(int(sums.max(initial=0)) * 128 < SUM_LIMIT for sums in rows)
+
+
+class RecurrentDsp(RecurrentBytes):
+    """Two rows in one int16; copies of input and state are int16."""
+
+    constraints = (sums_of_24_bits,)
+    element_bytes = 2
+    sources = ("recurrent/recurrent_dsp_s8.c", TABLE)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def order(self, weights: Array) -> Array:
+        pairs = packed(weights.reshape(-1, weights.shape[2]), 1).astype(np.int16)
+        words = pairs.reshape(weights.shape[0], 2, -1, 2, 2)  # (groups, pairs, fours, word, element)
+        return np.ascontiguousarray(words.transpose(0, 2, 3, 1, 4)).astype("<i2")
+
+
+class RecurrentMve(RecurrentBytes):
+    """Sixteen elements of four rows at a time."""
+
+    padding = 16
+    sources = ("recurrent/recurrent_mve_s8.c", TABLE)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def order(self, weights: Array) -> Array:
+        return weights.reshape(*weights.shape[:2], -1, 16).transpose(0, 2, 1, 3)
+
+
+class RnnMve(RecurrentMve):
+    """RNN with Helium."""
+
+    name, cell = "tinyml_rnn_mve_s8", "rnn"
+
+
+class GruMve(RecurrentMve):
+    """GRU with Helium."""
+
+    name, cell = "tinyml_gru_mve_s8", "gru"
+
+
+class LstmMve(RecurrentMve):
+    """LSTM with Helium."""
+
+    name, cell = "tinyml_recurrent_lstm_mve_s8", "lstm"
+
+
+class RnnDsp(RecurrentDsp):
+    """RNN with DSP instructions."""
+
+    name, cell = "tinyml_rnn_dsp_s8", "rnn"
+
+
+class GruDsp(RecurrentDsp):
+    """GRU with DSP instructions."""
+
+    name, cell = "tinyml_gru_dsp_s8", "gru"
+
+
+class LstmDsp(RecurrentDsp):
+    """LSTM with DSP instructions."""
+
+    name, cell = "tinyml_recurrent_lstm_dsp_s8", "lstm"
 
 
 class RnnBytes(RecurrentBytes):
@@ -137,4 +208,8 @@ class LstmBytes(RecurrentBytes):
     name, cell, sources = "tinyml_recurrent_lstm_s8", "lstm", PLAIN
 
 
-register_kernels(RecurrentInt8, RnnBytes(), GruBytes(), LstmBytes())
+register_kernels(
+    RecurrentInt8,
+    *(RnnMve(), GruMve(), LstmMve(), RnnDsp(), GruDsp(), LstmDsp()),
+    *(RnnBytes(), GruBytes(), LstmBytes()),
+)

@@ -58,6 +58,26 @@ void tinyml_gru_s8(const struct tinyml_recurrent_s8 *p, const struct tinyml_recu
 void tinyml_recurrent_lstm_s8(const struct tinyml_recurrent_s8 *p,
 			      const struct tinyml_recurrent_tensors *t);
 
+/**
+ * For cores with DSP instructions. Two rows p and q are int16, 256 * p + q; of every four elements,
+ * 0 and 1 of the first two rows, of the last two, then 2 and 3 of both. Sums of p are within 24
+ * bits.
+ */
+void tinyml_rnn_dsp_s8(const struct tinyml_recurrent_s8 *p,
+		       const struct tinyml_recurrent_tensors *t);
+void tinyml_gru_dsp_s8(const struct tinyml_recurrent_s8 *p,
+		       const struct tinyml_recurrent_tensors *t);
+void tinyml_recurrent_lstm_dsp_s8(const struct tinyml_recurrent_s8 *p,
+				  const struct tinyml_recurrent_tensors *t);
+
+/** For cores with Helium: elements 0 to 15 of each row, then elements 16 to 31 of each, ... */
+void tinyml_rnn_mve_s8(const struct tinyml_recurrent_s8 *p,
+		       const struct tinyml_recurrent_tensors *t);
+void tinyml_gru_mve_s8(const struct tinyml_recurrent_s8 *p,
+		       const struct tinyml_recurrent_tensors *t);
+void tinyml_recurrent_lstm_mve_s8(const struct tinyml_recurrent_s8 *p,
+				  const struct tinyml_recurrent_tensors *t);
+
 /** tanh from -8 to 8 in steps of 1 / 32, in units of 2^-15. */
 extern const int16_t tinyml_tanh_s16[513];
 
