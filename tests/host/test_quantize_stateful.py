@@ -181,10 +181,8 @@ def test_recurrent_layers_remember_integers(op_type: str, tmp_path: Path) -> Non
     graph = helper.make_graph(
         nodes,
         "net",
-        *(
-            [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in ends]
-            for ends in (values, after)
-        ),
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in values],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in after],
         [
             *(
                 numpy_helper.from_array(random.normal(0, 0.3, shape).astype(np.float32), name)
