@@ -92,13 +92,18 @@ def _objects(models: Sequence[Remade], build: Path) -> Iterator[dict[str, Any]]:
         rows = [(Path(row["file"]), Path(row["directory"]), shlex.split(row["command"])) for row in commands]
     except (ValueError, KeyError, TypeError):
         raise ConfigError(f"{listed} is not a list of commands", "build again") from None
-    runtime = installation.runtime()
-    wanted = {model.built.generated.source.resolve() for model in models}
-    wanted |= {(runtime / name).resolve() for m in models for name in m.built.generated.runtime_sources}
+    names = {name for model in models for name in model.built.generated.runtime_sources}
+    own = {model.built.generated.source.resolve() for model in models}
     for source, folder, words in rows:
         place = source if source.is_absolute() else folder / source
-        if place.resolve() not in wanted or "-o" not in words:
+        kernel = next((name for name in names if place.as_posix().endswith(f"/runtime/{name}")), "")
+        if not (kernel or place.resolve() in own) or "-o" not in words:
             continue
+        if kernel and place.read_bytes() != (installation.runtime() / kernel).read_bytes():
+            raise ConfigError(
+                f"the image was built with another {kernel} than this version has",
+                "build again, with the module of the same version",
+            )
         at = words.index("-o") + 1
         kept = folder / words[at]
         if not kept.is_file():
