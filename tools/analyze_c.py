@@ -39,7 +39,8 @@ from tinyml.pipeline import Options, compile_graph
 GROUP = 16  # models in a source, because starting an analyser takes longer than analysing a small model
 TREES = "trees"
 """Begins the names of the models with decision trees."""
-STRICT = ("-std=c11", *WARNINGS, "-Wpedantic")
+STRICT = ("-std=c11", *WARNINGS, "-Wpedantic", "-Wsign-conversion", "-Wcast-align", "-Wvla")
+STACK = "-Wstack-usage=2048"  # gcc only
 TIDY = (
     "-*",
     "clang-analyzer-*",
@@ -79,7 +80,7 @@ class Analyser:
 
 
 ANALYSERS = (
-    Analyser("gcc", ("gcc", *STRICT, "-O2", "-c", "-o", os.devnull), "gcc"),
+    Analyser("gcc", ("gcc", *STRICT, STACK, "-O2", "-c", "-o", os.devnull), "gcc"),
     Analyser("clang", ("clang", *STRICT, "-O2", "-c", "-o", os.devnull), "clang"),
     Analyser("analyzer", ("gcc", *STRICT, "-O1", "-fanalyzer", "-c", "-o", os.devnull), "gcc"),
     Analyser(

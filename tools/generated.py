@@ -102,6 +102,12 @@ COMMANDS: tuple[Command, ...] = (
         f"minutes, {MODELS}, QEMU",
     ),
     Command(
+        "-m tools.misra",
+        ("docs/MISRA.md",),
+        "C of the runtime, generated C, or its deviations from MISRA C:2012",
+        "minutes, cppcheck",
+    ),
+    Command(
         "-m tools.kernel_checks",
         ("plugin/tinyml/api/evidence/data/checks.json",),
         "kernels, cases of operators, proofs: what `tinyml evidence` says about kernels",

@@ -128,8 +128,11 @@ static void windows_f32_in_one_row(struct tinyml_window *w)
 	if (w->kernel_h * w->kernel_w == 1 && w->stride_h * w->stride_w == 1 &&
 	    w->in_h == w->out_h && w->in_w == w->out_w && w->pad_top == 0 && w->pad_left == 0 &&
 	    positions <= INT16_MAX) {
-		w->in_w = w->out_w = (int16_t)positions;
-		w->batches = w->in_h = w->out_h = 1;
+		w->out_w = (int16_t)positions;
+		w->in_w = (int16_t)positions;
+		w->batches = 1;
+		w->in_h = 1;
+		w->out_h = 1;
 	}
 }
 

@@ -113,7 +113,7 @@ uint32_t tinyml_watch_logit(const struct tinyml_watch_classes *classes, int32_t 
 {
 	const uint64_t apart = (uint64_t)((uint32_t)best - (uint32_t)key) * classes->multiplier;
 
-	return apart < (4096ull << 16) ? watch_exponential((uint32_t)(apart >> 16)) : 0u;
+	return apart < (4096ULL << 16) ? watch_exponential((uint32_t)(apart >> 16)) : 0u;
 }
 
 uint32_t tinyml_watch_logit_f32(const struct tinyml_watch_classes *classes, int32_t key,

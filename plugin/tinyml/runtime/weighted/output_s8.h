@@ -95,7 +95,7 @@ static inline int8_t tinyml_output_s8(int32_t acc, int32_t multiplier, int32_t s
 {
 	int32_t q;
 
-	if (__builtin_expect(shift < 0, 1)) {
+	if (__builtin_expect(shift < 0, 1) != 0) {
 		q = tinyml_scale(acc, multiplier, to->nudge);
 		q += (q >> 31) & to->sign;
 		q = (q >> ~shift) + to->twice_zero;

@@ -48,8 +48,8 @@ static inline struct tinyml_angle tinyml_reduce_moderate_angle(float x)
  */
 static inline struct tinyml_angle tinyml_reduce_angle(float x)
 {
-	static const uint32_t two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
-					       0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+	static const uint32_t two_over_pi[] = {0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+					       0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
 	const uint32_t bits = tinyml_bits_of_float(x);
 	const int32_t exponent = (int32_t)(bits >> 23 & 0xff);
 
