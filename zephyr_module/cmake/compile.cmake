@@ -124,7 +124,11 @@ function(tinyml_choose_kernels)
   file(GLOB_RECURSE every CONFIGURE_DEPENDS ${runtime}/*.c)
   list(FILTER every EXCLUDE REGEX "/runtime/(host|player|slot)/") # not kernels
   set(sources ${every})
-  list(FILTER sources INCLUDE REGEX "/runtime/(signal|watch)/") # applications call them too
+  set(called signal|watch)
+  if(CONFIG_TINYML_ADAPT)
+    string(APPEND called |adapt)
+  endif()
+  list(FILTER sources INCLUDE REGEX "/runtime/(${called})/") # applications call them too
   # Only ninja compiles a model before it decides whether CMake has to run again.
   if(models AND CMAKE_GENERATOR STREQUAL Ninja)
     foreach(model IN LISTS models)

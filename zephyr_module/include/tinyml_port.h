@@ -43,6 +43,12 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #define TINYML_WATCH_CLOCK() tinyml_profile_clock()
 #endif
 
+#ifdef CONFIG_TINYML_ADAPT_SETTINGS
+struct tinyml_adapt;
+int tinyml_adapt_noted(const struct tinyml_adapt *adapt, int status);
+#define TINYML_ADAPT_NOTED(adapt, status) tinyml_adapt_noted(adapt, status)
+#endif
+
 #ifdef CONFIG_TINYML_HOST
 #define TINYML_HOST_PAYLOAD CONFIG_TINYML_HOST_PAYLOAD
 #endif

@@ -13,6 +13,9 @@
 #ifdef CONFIG_TINYML_WATCH
 #include <tinyml/device_watch.h>
 #endif
+#ifdef CONFIG_TINYML_ADAPT
+#include <tinyml/device_adapt.h>
+#endif
 #ifdef CONFIG_TINYML_SLOTS
 #include <tinyml/device_slots.h>
 #include <tinyml/slot_receiver.h>
@@ -180,6 +183,19 @@ static size_t read_watch(const struct tinyml_model *model, size_t offset, uint8_
 }
 #endif
 
+#ifdef CONFIG_TINYML_ADAPT
+static size_t adapt_model(const struct tinyml_model *model, const uint8_t *request, size_t bytes,
+			  uint8_t *answer, size_t room)
+{
+	const struct tinyml_adapt *adapt = tinyml_adapt_of(model);
+
+	if (adapt == NULL || answer == NULL) {
+		return adapt != NULL ? 1 : 0;
+	}
+	return tinyml_adapt_request(adapt, request, bytes, answer, room);
+}
+#endif
+
 static const struct tinyml_host_port port = {
 	.model = model_at,
 	.send = send,
@@ -198,6 +214,9 @@ static const struct tinyml_host_port port = {
 #endif
 #ifdef CONFIG_TINYML_WATCH
 	.watch = read_watch,
+#endif
+#ifdef CONFIG_TINYML_ADAPT
+	.adapt = adapt_model,
 #endif
 };
 

@@ -65,6 +65,14 @@ static int request_write(const struct tinyml_adapt *adapt, uint32_t offset, cons
 	return status;
 }
 
+/* Whether what was learnt is another after it. */
+static bool request_changes(uint8_t action, uint32_t number)
+{
+	return action == TINYML_ADAPT_LEARN || action == TINYML_ADAPT_RESET ||
+	       action == TINYML_ADAPT_END || action == TINYML_ADAPT_FORGET ||
+	       action == TINYML_ADAPT_CHECK || (action == TINYML_ADAPT_WRITE && number == 0u);
+}
+
 size_t tinyml_adapt_request(const struct tinyml_adapt *adapt, const uint8_t *request, size_t bytes,
 			    uint8_t *answer, size_t room)
 {
@@ -132,6 +140,9 @@ size_t tinyml_adapt_request(const struct tinyml_adapt *adapt, const uint8_t *req
 		break;
 	default:
 		break;
+	}
+	if (request_changes(action, number)) {
+		(void)TINYML_ADAPT_NOTED(adapt, status);
 	}
 	(void)request_put(answer, 0, (uint32_t)status);
 	return used;

@@ -8,19 +8,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The CRC-32 of all that follows the first four bytes, as in <tinyml/crc32.h> but without a table:
- * it is computed rarely. */
+#include "crc.h"
+
 static uint32_t stored_crc(const uint8_t *data, size_t bytes)
 {
-	uint32_t crc = UINT32_MAX;
-
-	for (size_t i = 4; i < bytes; i++) {
-		crc ^= data[i];
-		for (uint32_t bit = 0; bit < 8u; bit++) {
-			crc = crc >> 1 ^ ((crc & 1u) != 0u ? 0xedb88320u : 0u);
-		}
-	}
-	return ~crc;
+	return ~adapt_crc(UINT32_MAX, data + 4, bytes - 4u);
 }
 
 /* Kind and digest, which follow each other in both structures. */

@@ -30,6 +30,7 @@ extern "C" {
  */
 #define TINYML_ADAPT_NONE   (-2)   /* it is none of the classes */
 #define TINYML_ADAPT_EFULL  (-28)  /* there is no free class, or the batch is full */
+#define TINYML_ADAPT_EFLASH (-30)  /* the flash cannot be written: <tinyml/adapt_store.h> */
 #define TINYML_ADAPT_ELOSS  (-34)  /* the loss is infinite, or a value is not a number */
 #define TINYML_ADAPT_ENORUN (-61)  /* no run since the last example, or too few examples */
 #define TINYML_ADAPT_EOTHER (-116) /* what was learnt belongs to another model or version */
@@ -37,6 +38,12 @@ extern "C" {
 
 /** For NAME_enroll(): the first class without an example. */
 #define TINYML_ADAPT_NEW (-1)
+
+/** For a platform that saves what was learnt: it gets the status of what may have changed it, and
+ * returns it. */
+#ifndef TINYML_ADAPT_NOTED
+#define TINYML_ADAPT_NOTED(adapt, status) (status)
+#endif
 
 /** What precedes learnt values when they are stored. All of it is 0 until something is learnt. */
 struct tinyml_adapt_header {
