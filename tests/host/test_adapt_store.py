@@ -28,9 +28,7 @@ def build(folder: Path, store: Path = Path(RUNTIME_C) / "adapt" / "store.c") -> 
     compiler = host_compiler()
     objects = compile_all(compiler, [Unit(source, "store", flags, includes) for source in sources])
     program = folder / "adapt_store_sim"
-    subprocess.run(
-        [str(compiler.path), *SANITIZERS, *map(str, objects), "-o", str(program)], check=True
-    )
+    subprocess.run([str(compiler.path), *SANITIZERS, *map(str, objects), "-o", str(program)], check=True)
     return program
 
 

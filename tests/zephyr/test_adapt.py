@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A model that learns in Zephyr: over the host service, and across a restart. Twister runs tests/zephyr/adapt."""
+"""A model that learns in Zephyr: over the host service, and across a restart. Twister runs the rest."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ class ClassMeans:
         """Take the last run as an example of a class, or of a new one (-1); the class."""
         if not NEW <= number < self.part.classes:
             raise OutOfRange(f"class {number}", f"0 to {self.part.classes - 1}, or {NEW} for a new one")
-        if not self.fresh or self.embedding is None:
-            raise NoRun("there was no run since the last example", "run, then enroll")
         if number == NEW:
             free = np.flatnonzero(self.counts == 0)
             if not len(free):
                 raise Full(f"all {self.part.classes} classes have examples", "forget one, or more classes")
             number = int(free[0])
+        if not self.fresh or self.embedding is None:
+            raise NoRun("there was no run since the last example", "run, then enroll")
         if self.counts[number] == MOST_EXAMPLES:
             self.sums[number] = self.sums[number] >> 1
             self.counts[number] = MOST_EXAMPLES // 2
@@ -71,10 +71,8 @@ class ClassMeans:
         x = self.embedding - part.zero_point
         y = self.sums[number].astype(np.int64) - count * part.zero_point
         if part.cosine:
-            length = np.sqrt(_float(int(x @ x))) * np.sqrt(_float(int(y @ y)))
-            if not length > 0:
-                return np.float32(1)
-            return np.float32(np.float32(1) - _float(int(x @ y)) / length)
+            lengths = _float(int(x @ x)) * _float(int(y @ y)) + np.float32(1e-30)
+            return np.float32(np.float32(1) - _float(int(x @ y)) / np.sqrt(lengths))
         away = x * count - y
         return np.float32(np.sqrt(_float(int(away @ away))) / np.float32(count) * np.float32(part.scale))
 

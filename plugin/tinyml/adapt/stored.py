@@ -18,7 +18,7 @@ from tinyml.adapt.threshold import Normal
 
 Learner: TypeAlias = LastLayer | ClassMeans | Normal
 
-_KINDS = {LastLayer: 0x54410001, ClassMeans: 0x54410101, Normal: 0x54410201}
+_KINDS = {LastLayer: 0x54410001, ClassMeans: 0x54410102, Normal: 0x54410201}
 _AFTER_CRC = struct.Struct("<I8sI")
 HEADER_BYTES = 4 + _AFTER_CRC.size
 
@@ -28,7 +28,8 @@ def encode(learner: Learner, plan: AdaptPlan) -> bytes:
     if isinstance(learner, LastLayer):
         values = learner.values.astype("<f4").tobytes()
     elif isinstance(learner, ClassMeans):
-        values = learner.sums.astype("<i2").tobytes() + learner.counts.astype("<u2").tobytes()
+        counts = learner.counts.astype(np.int16)[:, np.newaxis]
+        values = np.concatenate([counts, learner.sums], axis=1).astype("<i2").tobytes()
     else:
         values = struct.pack("<ffI", learner.mean, learner.squares, learner.count)
     values = values.ljust(stored_bytes(plan.part), b"\0")
@@ -56,9 +57,9 @@ def _load(learner: Learner, values: bytes, count: int) -> bool:
         learner.values = found
     elif isinstance(learner, ClassMeans):
         part = learner.part
-        split = 2 * part.classes * part.features
-        sums = np.frombuffer(values[:split], "<i2").reshape(part.classes, part.features).astype(np.int16)
-        counts = np.frombuffer(values[split : split + 2 * part.classes], "<u2").astype(np.uint16)
+        rows = part.classes * (part.features + 1)
+        found = np.frombuffer(values[: 2 * rows], "<i2").reshape(part.classes, part.features + 1)
+        counts, sums = found[:, 0].astype(np.uint16), found[:, 1:].astype(np.int16)
         if (counts > MOST_EXAMPLES).any():
             return False
         learner.factory()

@@ -18,7 +18,7 @@ from tinyml.ops.shared.quant import quant_of
 
 STORED = "adapt/stored.c"
 HEADER_BYTES, RUN_BYTES = 20, 4
-DESCRIPTION_BYTES = {"last": 136, "prototypes": 92, "threshold": 92}
+DESCRIPTION_BYTES = {"last": 136, "prototypes": 84, "threshold": 92}
 """On a core with 32 bits."""
 
 
@@ -156,16 +156,15 @@ def _last(name: str, plan: AdaptPlan, part: Last) -> AdaptCode:
 
 
 def _prototypes(name: str, plan: AdaptPlan, part: Prototypes) -> AdaptCode:
-    values = [f"int16_t sums[{part.classes * part.features}];", f"uint16_t counts[{part.classes}];"]
+    values = [f"int16_t values[{part.classes * (part.features + 1)}];"]
     members = {
         ".distance": f"tinyml_adapt_{'cosine' if part.cosine else 'euclidean'}",
-        ".sums": f"{name}_learnt_values.sums",
-        ".counts": f"{name}_learnt_values.counts",
+        ".values": f"{name}_learnt_values.values",
         ".embedding": f"{name}_seen.embedding",
         ".scale": _float(part.scale),
         ".reject": _float(part.reject or float(np.finfo(np.float32).max)),
-        ".classes": part.classes,
         ".features": part.features,
+        ".classes": part.classes,
         ".zero_point": part.zero_point,
     }
     return AdaptCode(

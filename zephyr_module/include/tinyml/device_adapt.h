@@ -48,8 +48,9 @@ const struct tinyml_adapt *tinyml_adapt_of(const struct tinyml_model *model);
  */
 int tinyml_adapt_save_all(void);
 
-/** A model may have learnt something: it is saved as CONFIG_TINYML_ADAPT_SAVE_MS says. The functions
- * of models call it. Returns the status that it is given; nothing happens after an error. */
+/** A model may have learnt something: it is saved as CONFIG_TINYML_ADAPT_SAVE_MS says. The
+ * functions of models call it. Returns the status that it is given; nothing happens after an error.
+ */
 int tinyml_adapt_noted(const struct tinyml_adapt *adapt, int status);
 
 #ifdef __cplusplus

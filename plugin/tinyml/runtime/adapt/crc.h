@@ -12,12 +12,12 @@
 /** Go on with a CRC that starts as UINT32_MAX and is inverted at its end. */
 static inline uint32_t adapt_crc(uint32_t crc, const void *data, size_t bytes)
 {
-	const uint8_t *const from = data;
+	const uint8_t *from = data;
 
-	for (size_t i = 0; i < bytes; i++) {
-		crc ^= from[i];
+	while (bytes-- != 0u) {
+		crc ^= *from++;
 		for (uint32_t bit = 0; bit < 8u; bit++) {
-			crc = crc >> 1 ^ ((crc & 1u) != 0u ? 0xedb88320u : 0u);
+			crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1u)));
 		}
 	}
 	return crc;

@@ -12,6 +12,14 @@
 
 #define MOST_EXAMPLES 256 /* whose sums fit into int16; then older ones count half */
 
+/* What is known about a class: the number of its examples, then their sums; NULL if there is no
+ * such class. */
+static __attribute__((noinline)) int16_t *
+prototypes_class(const struct tinyml_adapt_prototypes *all, int32_t number)
+{
+	return (uint32_t)number < all->classes ? &all->values[number * (all->features + 1)] : NULL;
+}
+
 void tinyml_adapt_embed(const struct tinyml_adapt_prototypes *prototypes, const int8_t *x)
 {
 	memcpy(prototypes->embedding, x, prototypes->features);
@@ -22,31 +30,26 @@ int tinyml_adapt_enroll(const struct tinyml_adapt *adapt, int32_t number, const 
 {
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
-	int16_t *sums;
-	bool full;
+	const int32_t step = number == TINYML_ADAPT_NEW ? 1 : 0;
+	int16_t *class;
+	int32_t half;
 
 	(void)targets;
-	if (number < TINYML_ADAPT_NEW || number >= all->classes) {
-		return TINYML_EINVAL;
-	}
+	do {
+		number += step;
+		class = prototypes_class(all, number);
+		if (class == NULL) {
+			return step != 0 ? TINYML_ADAPT_EFULL : TINYML_EINVAL;
+		}
+	} while (step != 0 && class[0] != 0);
 	if (adapt->run->ready == 0u) {
 		return TINYML_ADAPT_ENORUN;
 	}
-	if (number == TINYML_ADAPT_NEW) {
-		do {
-			if (++number == all->classes) {
-				return TINYML_ADAPT_EFULL;
-			}
-		} while (all->counts[number] != 0u);
-	}
-	sums = &all->sums[number * all->features];
-	full = all->counts[number] == MOST_EXAMPLES;
+	half = class[0] >> 8; /* 1 after MOST_EXAMPLES */
+	class[0] = (int16_t)((class[0] >> half) + 1);
 	for (uint32_t i = 0; i < all->features; i++) {
-		const int32_t sum = full ? sums[i] >> 1 : sums[i];
-
-		sums[i] = (int16_t)(sum + all->embedding[i]);
+		class[1u + i] = (int16_t)((class[1u + i] >> half) + all->embedding[i]);
 	}
-	all->counts[number] = (uint16_t)((full ? MOST_EXAMPLES / 2 : all->counts[number]) + 1);
 	adapt->learnt->count++;
 	adapt->run->ready = 0;
 	return number;
@@ -56,12 +59,12 @@ int tinyml_adapt_forget(const struct tinyml_adapt *adapt, int32_t number)
 {
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
+	int16_t *const class = prototypes_class(all, number);
 
-	if (number < 0 || number >= all->classes || all->counts[number] == 0u) {
+	if (class == NULL || class[0] == 0) {
 		return TINYML_EINVAL;
 	}
-	memset(&all->sums[number * all->features], 0, 2u * all->features);
-	all->counts[number] = 0;
+	memset(class, 0, 2u * (all->features + 1u));
 	adapt->learnt->count++;
 	return 0;
 }
@@ -75,55 +78,53 @@ static __attribute__((noinline)) float prototypes_float(int64_t x)
 	return high + (float)(int32_t)(x & 0xffffff);
 }
 
-float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *all, const int16_t *sums,
-			  int32_t count)
+float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *all, const int16_t *class)
 {
-	int64_t left = 0, right = 0, both = 0;
-	float length;
+	const int32_t zero = all->zero_point;
+	int64_t right = 0, both = 0;
+	uint32_t left = 0; /* 65,535 squares of 255 fit */
+	float lengths;
 
 	for (uint32_t i = 0; i < all->features; i++) {
-		const int32_t x = all->embedding[i] - all->zero_point;
-		const int32_t y = sums[i] - count * all->zero_point;
+		const int32_t x = all->embedding[i] - zero;
+		const int32_t y = class[1u + i] - class[0] * zero;
 
-		left += (int64_t)x * x;
+		left += (uint32_t)(x * x);
 		right += (int64_t)y * y;
 		both += (int64_t)x * y;
 	}
-	length = tinyml_sqrtf(prototypes_float(left)) * tinyml_sqrtf(prototypes_float(right));
-	return length > 0.0f ? 1.0f - prototypes_float(both) / length : 1.0f;
+	/* The summand changes only 0, whose distance from anything is then 1. */
+	lengths = (float)left * prototypes_float(right) + 1e-30f;
+	return 1.0f - prototypes_float(both) / tinyml_sqrtf(lengths);
 }
 
-float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *all, const int16_t *sums,
-			     int32_t count)
+float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *all, const int16_t *class)
 {
 	int64_t squares = 0;
 
 	for (uint32_t i = 0; i < all->features; i++) {
-		const int32_t away = all->embedding[i] * count - sums[i];
+		const int32_t away = all->embedding[i] * class[0] - class[1u + i];
 
 		squares += (int64_t)away * away;
 	}
-	return tinyml_sqrtf(prototypes_float(squares)) / (float)count * all->scale;
+	return tinyml_sqrtf(prototypes_float(squares)) / (float)class[0] * all->scale;
 }
 
 int tinyml_adapt_nearest(const struct tinyml_adapt *adapt, float *distance)
 {
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
+	int32_t number = all->classes;
 	int found = TINYML_ADAPT_ENORUN;
-	float least = 0.0f;
+	float least = 3e38f; /* more than any distance */
 
-	if (adapt->run->ready == 0u) {
-		return TINYML_ADAPT_ENORUN;
-	}
-	for (int32_t number = 0; number < all->classes; number++) {
-		const int32_t count = all->counts[number];
+	while (adapt->run->ready != 0u && --number >= 0) {
+		const int16_t *const class = prototypes_class(all, number);
 
-		if (count != 0) {
-			const float here =
-				all->distance(all, &all->sums[number * all->features], count);
+		if (class[0] != 0) {
+			const float here = all->distance(all, class);
 
-			if (found < 0 || here < least) {
+			if (here <= least) { /* the first of those that are equally near */
 				found = number;
 				least = here;
 			}
@@ -139,14 +140,17 @@ bool tinyml_adapt_valid_prototypes(const struct tinyml_adapt *adapt, const void 
 {
 	const struct tinyml_adapt_prototypes *const all =
 		(const struct tinyml_adapt_prototypes *)adapt;
-	const uint8_t *const counts =
-		(const uint8_t *)values + 2u * (uint32_t)all->classes * all->features;
+	const uint8_t *class = values;
 
 	/* Any sums are: they are used modulo 2^16. */
 	for (uint32_t i = 0; i < all->classes; i++) {
-		if (counts[2u * i] + 256u * counts[2u * i + 1u] > MOST_EXAMPLES) {
+		uint16_t count;
+
+		memcpy(&count, class, sizeof(count));
+		if (count > MOST_EXAMPLES) {
 			return false;
 		}
+		class += 2u * (all->features + 1u);
 	}
 	return true;
 }

@@ -55,7 +55,7 @@ struct tinyml_adapt_header {
 
 enum tinyml_adapt_kind {
 	TINYML_ADAPT_LAST = 0x54410001,
-	TINYML_ADAPT_PROTOTYPES = 0x54410101,
+	TINYML_ADAPT_PROTOTYPES = 0x54410102,
 	TINYML_ADAPT_THRESHOLD = 0x54410201,
 };
 
@@ -181,26 +181,23 @@ bool tinyml_adapt_valid_last(const struct tinyml_adapt *adapt, const void *value
 
 /* --- adapt: prototypes ------------------------------------------------------------------------ */
 
-/** Values: the sums of each class, then the numbers of their examples. */
+/** Values: for each class the number of its examples, then their sums. */
 struct tinyml_adapt_prototypes {
 	struct tinyml_adapt adapt;
-	/** From the embedding to the mean of `count` examples. */
-	float (*distance)(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
-			  int32_t count);
-	int16_t *sums;
-	uint16_t *counts;
+	/** From the embedding to the mean of a class that has examples. */
+	float (*distance)(const struct tinyml_adapt_prototypes *prototypes, const int16_t *class_);
+	int16_t *values;
 	int8_t *embedding;
 	float scale;
 	float reject; /* what is farther is none of the classes */
-	uint16_t classes;
 	uint16_t features;
+	uint8_t classes;
 	int8_t zero_point;
 };
 
-float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
-			  int32_t count);
-float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *prototypes, const int16_t *sums,
-			     int32_t count);
+float tinyml_adapt_cosine(const struct tinyml_adapt_prototypes *prototypes, const int16_t *class_);
+float tinyml_adapt_euclidean(const struct tinyml_adapt_prototypes *prototypes,
+			     const int16_t *class_);
 
 void tinyml_adapt_embed(const struct tinyml_adapt_prototypes *prototypes, const int8_t *x);
 int tinyml_adapt_enroll(const struct tinyml_adapt *adapt, int32_t number, const float *targets);

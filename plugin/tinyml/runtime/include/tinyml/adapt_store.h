@@ -30,8 +30,8 @@ extern "C" {
 /** Bytes that a copy needs for values of this size (NAME_LEARNT_BYTES), in flash that is written
  * in units of `write_bytes`; rounded up to erase units by whoever divides the flash. */
 #define TINYML_ADAPT_STORE_BYTES(learnt_bytes, write_bytes)                                        \
-	(((learnt_bytes) + (write_bytes)-1u) / (write_bytes) * (write_bytes) +                     \
-	 (16u + (write_bytes)-1u) / (write_bytes) * (write_bytes))
+	(((learnt_bytes) + (write_bytes) - 1u) / (write_bytes) * (write_bytes) +                   \
+	 (16u + (write_bytes) - 1u) / (write_bytes) * (write_bytes))
 
 /** Two regions of flash: whole erase units, with `flash` set. `address` is not used. */
 struct tinyml_adapt_store {
