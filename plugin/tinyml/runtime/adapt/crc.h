@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /** Go on with a CRC that starts as UINT32_MAX and is inverted at its end. */
-static inline uint32_t adapt_crc(uint32_t crc, const void *data, size_t bytes)
+static inline uint32_t crc_more(uint32_t crc, const void *data, size_t bytes)
 {
 	const uint8_t *from = data;
 

@@ -71,7 +71,7 @@ static int store_read(const struct tinyml_slot_region *copy, uint32_t offset, vo
 
 static uint32_t store_seal_check(const struct seal *seal)
 {
-	return ~adapt_crc(UINT32_MAX, seal, offsetof(struct seal, check));
+	return ~crc_more(UINT32_MAX, seal, offsetof(struct seal, check));
 }
 
 /* Whether a copy is whole, and of this model. Its seal is read then. */
@@ -96,7 +96,7 @@ static bool store_is_whole(const struct tinyml_slot_region *copy, const struct t
 		if (store_read(copy, at, part, count) != 0) {
 			return false;
 		}
-		crc = adapt_crc(crc, part, count);
+		crc = crc_more(crc, part, count);
 	}
 	return ~crc == header.crc;
 }

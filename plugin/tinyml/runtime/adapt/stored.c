@@ -12,7 +12,7 @@
 
 static uint32_t stored_crc(const uint8_t *data, size_t bytes)
 {
-	return ~adapt_crc(UINT32_MAX, data + 4, bytes - 4u);
+	return ~crc_more(UINT32_MAX, data + 4, bytes - 4u);
 }
 
 /* Kind and digest, which follow each other in both structures. */
