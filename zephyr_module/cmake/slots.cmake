@@ -26,6 +26,11 @@ function(tinyml_add_slots)
     zephyr_library_sources(
       ${TINYML_MODULE_DIR}/zephyr_module/src/smp.c ${TINYML_MODULE_DIR}/zephyr_module/src/smp_requests.c)
   endif()
+  if(CONFIG_TINYML_HAWKBIT)
+    foreach(part "" _http _json)
+      zephyr_library_sources(${TINYML_MODULE_DIR}/zephyr_module/src/hawkbit${part}.c)
+    endforeach()
+  endif()
   zephyr_library_sources_ifdef(
     CONFIG_TINYML_SLOTS_STREAM_FLASH ${TINYML_MODULE_DIR}/zephyr_module/src/slots_stream.c)
   if(NOT CONFIG_TINYML_SLOTS_KEY)

@@ -8,7 +8,8 @@
  * files of littlefs. With slots.conf they are kept in two partitions of the flash; with host.conf,
  * too, they come over the console: `tinyml deploy digits_1.tmodel
  * --serial PORT`, and with smp.conf over MCUmgr: `tinyml deploy digits_1.tmodel --smp ADDRESS`.
- * With watch.conf, too, the firmware decides by itself whether it keeps a new model.
+ * With hawkbit.conf they come from a hawkBit server. With watch.conf, too, the firmware decides by
+ * itself whether it keeps a new model.
  */
 
 #include <stdio.h>
@@ -20,10 +21,11 @@
 
 #include "decide.h"
 #include "digits.h"
+#include "fetch.h"
 #include "files.h"
 #include "update.h"
 
-#if defined(CONFIG_TINYML_HOST) || defined(CONFIG_TINYML_SMP)
+#if defined(CONFIG_TINYML_HOST) || defined(CONFIG_TINYML_SMP) || defined(CONFIG_TINYML_HAWKBIT)
 
 #include <tinyml/claim.h>
 #include <tinyml/device_slots.h>
@@ -38,6 +40,9 @@ int main(void)
 	printf("model: %s\n",
 	       error == 0 ? tinyml_slot_model.model.name : tinyml_slot_error_text(error));
 	tinyml_release(&tinyml_slot_model.model);
+	if (IS_ENABLED(CONFIG_TINYML_HAWKBIT)) {
+		fetch_from_hawkbit();
+	}
 	if (IS_ENABLED(CONFIG_TINYML_SLOTS_WATCH)) {
 		decide_by_watch();
 	}

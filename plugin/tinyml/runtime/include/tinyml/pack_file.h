@@ -14,18 +14,12 @@
 #ifndef TINYML_PACK_FILE_H_
 #define TINYML_PACK_FILE_H_
 
+#include <tinyml/pack_source.h>
 #include <tinyml/player.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct tinyml_pack_file {
-	/** Read so many bytes at a position, which are inside the file; 0 on success. */
-	int (*read)(void *context, uint32_t position, void *data, uint32_t bytes);
-	void *context;
-	uint32_t bytes; /* of the whole file */
-};
 
 /**
  * Where the image is that makes most of this core. A file that is an image, without others beside
