@@ -24,6 +24,8 @@ MUTATED = int(os.environ.get("TINYML_FUZZ_SLOTS", "5000"))
 
 FUZZED_REQUESTS = 200_000
 
+save = fake.save
+
 
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -164,21 +166,6 @@ def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         save(folder / f"{number}.img", Version(number), 11 * number, test, request.param == "data")
         for number, test in enumerate(tests, 1)
     ]
-
-
-def save(path: Path, version: Version, value: int, test: bytes = b"T\0", data: bool = False) -> str:
-    """A model for both slots, in a file for the simulator."""
-    slot = fake.slot_bytes(len(fake.image_of()))
-    if data and not test.startswith(b"H"):
-        content = fake.data_image_of(version=version, value=value, fails=test[1:] != b"\0")
-        path.write_bytes(struct.pack("<II", len(content), value) + 2 * content)
-        return str(path)
-    contents = [
-        fake.image_of(address=fake.ADDRESS + index * slot, version=version, value=value, test=test)
-        for index in range(2)
-    ]
-    path.write_bytes(struct.pack("<II", len(contents[0]), value) + b"".join(contents))
-    return str(path)
 
 
 def simulate(simulator: Path, what: str, unit: str, files: Sequence[str]) -> str:

@@ -129,3 +129,18 @@ def errors(header: Path) -> dict[int, str]:
     """enum tinyml_slot_error, by number."""
     found = re.findall(r"TINYML_SLOT_(\w+) = (-?\d+)", header.read_text(encoding="utf-8"))
     return {int(number): name for name, number in found}
+
+
+def save(path: Path, version: Version, value: int, test: bytes = b"T\0", data: bool = False) -> str:
+    """A model for both slots, in a file for the simulator."""
+    slot = slot_bytes(len(image_of()))
+    if data and not test.startswith(b"H"):
+        content = data_image_of(version=version, value=value, fails=test[1:] != b"\0")
+        path.write_bytes(struct.pack("<II", len(content), value) + 2 * content)
+        return str(path)
+    contents = [
+        image_of(address=ADDRESS + index * slot, version=version, value=value, test=test)
+        for index in range(2)
+    ]
+    path.write_bytes(struct.pack("<II", len(contents[0]), value) + b"".join(contents))
+    return str(path)
