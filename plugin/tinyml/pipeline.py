@@ -56,7 +56,7 @@ from tinyml.settings.options import Options as Options
 from tinyml.settings.quantize_request import Request
 from tinyml.watch import reference
 from tinyml.watch.keys import COUNTED
-from tinyml.watch.plan import WatchPlan, plan_watch
+from tinyml.watch.plan import WatchPlan, channels_of, plan_watch
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -208,6 +208,7 @@ def _counters(graph: Graph, watched: Watched, options: Options, macs: int) -> Wa
     if not options.watch:
         return None
     references = dict(watched.references)
+    channels: list[reference.Reference] = []
     if options.watch_data is not None:
         request = Request(options.watch_data, samples=sys.maxsize, frontend=options.frontend)
         samples = read_samples(request, graph).inputs
@@ -216,7 +217,18 @@ def _counters(graph: Graph, watched: Watched, options: Options, macs: int) -> Wa
         if others and not options.npu:  # which no NPU computes here
             computed = interpret(graph, samples[: max(1, WATCHED_MACS // max(macs, 1))])
             references |= _references(graph, others, computed)
-    return plan_watch(graph, references, macs, watched.version)
+        if options.watch_channels:
+            channels = _channels(graph, samples)
+    return plan_watch(graph, references, macs, watched.version, channels)
+
+
+def _channels(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[reference.Reference]:
+    """Of the first input, each on its own."""
+    count, name = channels_of(graph), graph.inputs[0]
+    return [
+        reference.of_stored((sample[name][..., channel] for sample in samples), graph.tensors[name])
+        for channel in range(count)
+    ]
 
 
 WATCHED_MACS = 200_000_000

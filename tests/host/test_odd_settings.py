@@ -80,7 +80,10 @@ def read(entry: dict[str, Any]) -> ModelEntry:
     return parse(text, "tinyml.yaml").models[0]
 
 
-WITH = {"watch_data": {"watch": True}}
+WITH: dict[str, dict[str, Any]] = {
+    "watch_data": {"watch": True},
+    "watch_channels": {"watch": True, "watch_data": "typical.npz"},
+}
 """Settings that others require."""
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ from tinyml.slots.data_pack import pack_data
 from tinyml.slots.data_reading import read_data
 from tinyml.slots.families import PLAIN
 from tinyml.slots.version import Version
+from tinyml.verbs.cli import main
 from tinyml.watch.figures import ClassFigures
 
 MAIN = Path(__file__).parents[1] / "support" / "slot_watch_main.c"
@@ -35,9 +38,13 @@ class Device:
     program: Path
     samples: Path
 
-    def run(self, margin: int, *images: Path) -> list[str]:
-        command: list[str | Path] = [self.program, self.samples, str(margin), str(RUNS), *images]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    def run(
+        self, margin: int, *images: Path, drift: int | None = None, samples: Path | None = None
+    ) -> list[str]:
+        seen = samples or self.samples
+        command: list[str | Path] = [self.program, seen, str(margin), str(RUNS), *images]
+        more = {} if drift is None else {"DRIFT": str(drift)}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **more})
         return done.stdout.splitlines()
 
 
@@ -77,17 +84,27 @@ def packs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
+def write_reference(folder: Path) -> None:
+    """Of the images that are not held back."""
+    pictures, _, held_back = digits()
+    np.savez(folder / "typical.npz", image=np.delete(pictures, held_back, axis=0).astype(np.float32))
+    shutil.copy(FLOAT, folder / "digits.onnx")
+    words = [str(folder / "digits.onnx"), "--reference", str(folder / "reference.h")]
+    assert main(["watch", *words, "--watch-data", str(folder / "typical.npz")]) == 0
+
+
 @pytest.fixture(scope="module")
 def device(packs: dict[str, Path], images: Array, tmp_path_factory: pytest.TempPathFactory) -> Device:
     folder = tmp_path_factory.mktemp("device")
     kernels = read_data(packs["good 1"].read_bytes()).kernels  # all have the same layers
     (folder / "table.c").write_text(table(kernels))
-    own = {"player/slot_player.c", "watch/slot_watch.c", "watch/watch.c"}
+    write_reference(folder)
+    own = {"player/slot_player.c", "watch/slot_watch.c", "watch/watch.c", "watch/drift.c"}
     slot = ("slot", "slots", "update", "marks", "flash", "crc32", "sync")
     names = {*sources(kernels), *own, *(f"slot/{name}.c" for name in slot)}
     command: list[str | Path] = [
         *(host_compiler().path, "-std=c11", "-O1", *SANITIZERS, *WARNINGS),
-        *(f"-I{RUNTIME_C}", f"-I{RUNTIME_C / 'include'}"),
+        *(f"-I{folder}", f"-I{RUNTIME_C}", f"-I{RUNTIME_C / 'include'}"),
         *(MAIN, folder / "table.c", *(RUNTIME_C / name for name in sorted(names))),
         *("-lm", "-o", folder / "program"),
     ]
@@ -138,3 +155,27 @@ def test_the_firmware_counts_what_a_watched_model_counts(
     assert top / runs / 256 == pytest.approx(decided.top)
     assert margin / runs / 256 == pytest.approx(decided.margin)
     assert entropy / runs / 32 == pytest.approx(decided.entropy)
+
+
+def test_drift_from_what_the_firmware_expects(
+    device: Device, packs: dict[str, Path], images: Array, tmp_path: Path
+) -> None:
+    """A device that sees something else than its models were made for keeps no new one."""
+    (tmp_path / "dark.bin").write_bytes((images * np.float32(0.3)).tobytes())
+
+    def verdict(drift: int, samples: Path | None = None) -> str:
+        said = device.run(0, packs["good 1"], drift=drift, samples=samples)
+        (line,) = (line for line in said if line.startswith("verdict"))
+        return line.split(" after ")[0]
+
+    assert verdict(200) == "verdict 1"
+    assert verdict(200, tmp_path / "dark.bin") == "verdict 2"
+    assert verdict(9000, tmp_path / "dark.bin") == "verdict 1"
+
+
+def test_a_reference_needs_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", str(FLOAT), "--reference", str(tmp_path / "r.h")]) == 1
+    assert "there is no reference for the first input" in " ".join(capsys.readouterr().err.split())
+    assert main(["watch", "--reference", str(tmp_path / "r.h")]) == 1
+    assert "--reference needs the model file" in capsys.readouterr().err
+    assert not (tmp_path / "r.h").exists()

@@ -179,8 +179,6 @@ def test_the_memory_is_planned(int8_digits: Path) -> None:
 
 
 def test_mistakes(int8_digits: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot arrive in rows"):
-        Options(watch=True, io="rows")
     with pytest.raises(ConfigError, match="watch_data is for a model that is watched"):
         Options(watch_data="data.npz")
     with pytest.raises(ConfigError, match="must be true or false, found 'maybe'"):

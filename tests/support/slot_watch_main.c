@@ -3,7 +3,9 @@
 
 /* A device on the host that decides by its counters whether it keeps a new model:
  *
- *	PROGRAM SAMPLES MARGIN RUNS IMAGE... */
+ *	PROGRAM SAMPLES MARGIN RUNS IMAGE...
+ *
+ * reference.h says what its input should look like. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,8 @@
 
 #include <tinyml/player.h>
 #include <tinyml/slot_watch.h>
+
+#include "reference.h"
 
 #define BYTES (1 << 16)
 
@@ -72,8 +76,13 @@ static int receive(const char *path)
 int main(int argc, char **argv)
 {
 	const size_t count = load(argv[1], samples, sizeof(samples)) / sizeof(samples[0]);
+	const char *drift = getenv("DRIFT");
 	const struct tinyml_slot_limits limits = {.margin = (uint32_t)atoi(argv[2]),
-						  .runs = (uint32_t)atoi(argv[3])};
+						  .runs = (uint32_t)atoi(argv[3]),
+						  .drift = drift != NULL ? (uint32_t)atoi(drift)
+									 : 0u};
+
+	seen.reference = drift != NULL ? &digits_reference : NULL;
 
 	printf("start %d\n", tinyml_slots_open(&slots, &slot));
 	tinyml_slot_watch_open(&seen);

@@ -33,7 +33,7 @@ int32_t tinyml_watch_largest_drift(const struct tinyml_watch *watch)
 {
 	int32_t largest = -1;
 
-	for (size_t i = 0; i < watch->input_count; i++) {
+	for (size_t i = 0; i < (size_t)watch->input_count + watch->channel_count; i++) {
 		largest = MAX(largest, tinyml_watch_drift(&watch->inputs[i]));
 	}
 	return largest;

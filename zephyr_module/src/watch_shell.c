@@ -74,6 +74,10 @@ static void print_watch(const struct shell *sh, const struct tinyml_watch *watch
 	for (size_t i = 0; i < watch->input_count; i++) {
 		print_values(sh, "input", model->inputs[i].name, &watch->inputs[i]);
 	}
+	for (size_t i = 0; i < watch->channel_count; i++) {
+		print_values(sh, "channel of", model->inputs[0].name,
+			     &watch->inputs[watch->input_count + i]);
+	}
 	for (size_t i = 0; i < watch->output_count; i++) {
 		if (watch->outputs[i].classes != NULL) {
 			print_classes(sh, model->outputs[i].name, runs, watch->outputs[i].classes);

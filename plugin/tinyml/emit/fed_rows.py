@@ -29,9 +29,18 @@ class RowsCode:
         return self.waits[-1].until
 
     @property
+    def element_bytes(self) -> int:
+        return self.row_bytes // self.row_elements
+
+    @property
     def ram_bytes(self) -> int:
         """Variables beside the arena."""
         return 16
+
+    @property
+    def watch_bytes(self) -> int:
+        """More of them in a watched model."""
+        return 4
 
 
 def rows_code(selected: Sequence[Selected], plan: Plan, target: Target) -> RowsCode | None:

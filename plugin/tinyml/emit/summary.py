@@ -14,7 +14,7 @@ from tinyml.emit.adapt import AdaptCode
 from tinyml.emit.adapt import summary_of as summary_of_adapt
 from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
-from tinyml.emit.watch import SOURCE, WatchCode, summary_of
+from tinyml.emit.watch import WatchCode, summary_of
 from tinyml.ir import Graph, Tensor
 from tinyml.memory.plan import Plan, Region
 from tinyml.memory.select import Selected
@@ -56,7 +56,7 @@ def summarize(
     runtime = sorted(
         kernels
         | set(feed.sources if feed else ())
-        | ({SOURCE} if watch else set())
+        | (watch.sources(rows is not None) if watch else set())
         | set(adapt.sources if adapt else ())
     )
     return Summary(
@@ -72,7 +72,7 @@ def summarize(
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)
             + (feed.ram_bytes if feed else 0)
             + (rows.ram_bytes if rows else 0)
-            + (watch.ram_bytes if watch else 0)
+            + (watch.ram_bytes + (rows.watch_bytes if rows else 0) if watch else 0)
             + (adapt.ram_bytes if adapt else 0),
             "weights_bytes": sum(layer_bytes)
             + (feed.flash_bytes if feed else 0)

@@ -15,6 +15,10 @@ from tinyml.watch.plan import BINS, Classes, Values, WatchPlan
 
 HEADER = "<tinyml/watch.h>"
 SOURCE = "watch/watch.c"
+PARTS_SOURCE = "watch/part.c"
+"""Of a model whose input arrives in rows."""
+CHANNELS_SOURCE = "watch/channels.c"
+"""Of a model whose channels are counted one by one."""
 
 VALUES_FLASH, CLASSES_FLASH, OUTPUT_FLASH, WATCH_FLASH = 60, 32, 8, 36
 """Bytes of the descriptions on a core with 32 bits."""
@@ -44,6 +48,8 @@ class WatchCode:
     input_pointers: str
     output_pointers: str
     arguments: str  # of the run function
+    channels: list[Part] = field(default_factory=list)  # of the first input
+    channel_input: str = ""  # its address
 
     @property
     def ram_bytes(self) -> int:
@@ -57,10 +63,18 @@ class WatchCode:
     def version(self) -> int:
         return self.plan.version
 
+    def sources(self, in_rows: bool) -> set[str]:
+        """Of the runtime."""
+        return {
+            SOURCE,
+            *((PARTS_SOURCE,) if in_rows else ()),
+            *((CHANNELS_SOURCE,) if self.channels else ()),
+        }
+
     @property
     def flash_bytes(self) -> int:
         """Of the descriptions; the code comes with the runtime."""
-        parts = [VALUES_FLASH for _ in self.inputs]
+        parts = [VALUES_FLASH for _ in (*self.inputs, *self.channels)]
         parts += [OUTPUT_FLASH + (CLASSES_FLASH if part.classes else VALUES_FLASH) for part in self.outputs]
         return WATCH_FLASH + sum(parts)
 
@@ -72,7 +86,20 @@ def watch_code(
     seen = [_part(name, part, port) for part, port in zip(plan.inputs, inputs, strict=True)]
     made = [_part(name, part, port) for part, port in zip(plan.outputs, outputs, strict=True)]
     arguments = ", ".join(port.parameter for port in (*inputs, *outputs)) if outside else ""
-    return WatchCode(plan, seen, made, _pointers(inputs, outside), _pointers(outputs, outside), arguments)
+    channels = [
+        Part("", _code(_values(part, f"{name}_counted.channels[{place}]", inputs[0])))
+        for place, part in enumerate(plan.channels)
+    ]
+    return WatchCode(
+        plan,
+        seen,
+        made,
+        _pointers(inputs, outside),
+        _pointers(outputs, outside),
+        arguments,
+        channels,
+        _pointers(inputs[:1], outside) if channels else "",
+    )
 
 
 def _pointers(ports: Sequence[Port], outside: bool) -> str:
@@ -153,5 +180,6 @@ def summary_of(watch: WatchCode, target: str) -> dict[str, Any]:
         "code_bytes": CODE_BYTES.get(target, USUAL_CODE_BYTES),  # about
         "most_runs": watch.most_runs,
         "inputs": [described(part) for part in watch.plan.inputs],
+        **({"channels": len(watch.plan.channels)} if watch.plan.channels else {}),
         "outputs": [described(part) for part in watch.plan.outputs],
     }

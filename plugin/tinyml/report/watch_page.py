@@ -81,7 +81,7 @@ def watch_page(periods: Sequence[Figures], limits: Sequence[Limit] = ()) -> str:
 
 
 def _values(figures: Figures) -> list[ValueFigures]:
-    parts = (*figures.inputs, *figures.outputs)
+    parts = (*figures.inputs, *figures.channels, *figures.outputs)
     return [part for part in parts if isinstance(part, ValueFigures) and part.shares]
 
 

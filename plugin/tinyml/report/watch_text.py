@@ -20,7 +20,8 @@ def lines_of(figures: Figures, number: int) -> Iterator[str]:
     if figures.cycles_max:
         head += f", {figures.cycles_mean:,.0f} cycles ({figures.cycles_min:,} to {figures.cycles_max:,})"
     yield head + (", full: reset it" if figures.runs >= figures.most_runs else "")
-    for word, parts in (("input", figures.inputs), ("output", figures.outputs)):
+    kinds = (("input", figures.inputs), ("channel", figures.channels), ("output", figures.outputs))
+    for word, parts in kinds:
         for part in parts:
             yield f"  {word} {part.name}: " + (
                 _decisions(part) if isinstance(part, ClassFigures) else _values(part)
@@ -60,6 +61,11 @@ def as_json(figures: Figures) -> str:
         "errors": figures.errors,
         "drift": figures.drift,
         "inputs": {part.name: {"drift": part.drift, "outside": part.outside} for part in figures.inputs},
+        **(
+            {"channels": [{"drift": part.drift, "outside": part.outside} for part in figures.channels]}
+            if figures.channels
+            else {}
+        ),
         "cycles": [figures.cycles_min, figures.cycles_mean, figures.cycles_max],
     }
     if decided:

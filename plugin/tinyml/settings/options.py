@@ -181,6 +181,15 @@ class Options:
         "(default: what the model was calibrated on)",
         describe=lambda file: [f"watched against {file.name}"] if file else [],
     )
+    watch_channels: Setting[bool, bool | str] = Setting(
+        False,
+        Switch(),
+        "`true`: the channels of the input (mel bands, features, axes) are counted one by one, each against "
+        "its own reference from watch_data",
+        command="count the channels of the input one by one, against --watch-data",
+        ini="`true`: the channels of the input are counted one by one: see [watch.md](watch.md)",
+        describe=lambda channels: ["by channel"],
+    )
 
     adapt: Setting[Adapt | None, Mapping[str, object] | str | Adapt] = Setting(
         None,
@@ -211,16 +220,16 @@ class Options:
                 "a front end computes the rows of the input itself: the application cannot feed them",
                 "io arena",
             )
-
-        if self.watch and self.io.rows:
-            raise ConfigError(
-                "the inputs of a watched model cannot arrive in rows: they are counted before a run",
-                "io arena, or no watch",
-            )
         if self.adapt and self.io.rows:
             raise ConfigError("a model whose input arrives in rows cannot learn", "io arena, or no adapt")
         if self.watch_data is not None and not self.watch:
             raise ConfigError("watch_data is for a model that is watched", "watch: true, or no watch_data")
+        if self.watch_channels and self.watch_data is None:
+            raise ConfigError(
+                "watch_channels has nothing to compare channels with: a model file has references of whole "
+                "inputs only",
+                "watch_data with typical samples, or no watch_channels",
+            )
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""

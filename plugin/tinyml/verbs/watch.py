@@ -24,6 +24,9 @@ class Watch(Verb):
     """Show what a model with `watch: true` has seen and decided: drift against the data that it was
     calibrated on, decisions, scores, margin, entropy, switches and cycles.
 
+    With --reference it writes a C header with what the model's input should look like, for firmware that
+    watches the models in a slot.
+
     With --serial it reads a running device, once or every few seconds. With --replay it counts what a device
     would count on a data set, in every bit. With --cbor it reads what tinyml_watch_encode() wrote.
 
@@ -49,6 +52,12 @@ class Watch(Verb):
         source.add_argument(
             "--cbor", type=Path, nargs="+", metavar="FILE", help="reports of devices, in order"
         )
+        source.add_argument(
+            "--reference",
+            type=Path,
+            metavar="FILE.h",
+            help="write the reference of the model's input, for firmware that watches models in slots",
+        )
         parser.add_argument("--baud", type=int, default=115200, metavar="N", help="default: %(default)s")
         parser.add_argument(
             "--every", type=float, metavar="SECONDS", help="with --serial: read again and again, until Ctrl-C"
@@ -66,7 +75,7 @@ class Watch(Verb):
             "--watch-data",
             type=Path,
             metavar="DATA",
-            help="with --replay: samples to compare inputs with",
+            help="with --replay and --reference: samples to compare inputs with",
         )
         parser.add_argument(
             "--limit", action="append", default=[], metavar="NAME=VALUE", help="exit code 3 if it is passed"
@@ -82,6 +91,8 @@ class Watch(Verb):
         from tinyml.report.watch_text import as_json, lines_of
         from tinyml.watch.limits import broken, parse_limits
 
+        if args.reference:
+            return self._write_reference(args, console)
         limits = parse_limits(args.limit)
         periods: list[Figures] = []
         wrong = False
@@ -103,6 +114,22 @@ class Watch(Verb):
             if not args.json:
                 console.print(f"-> {args.html}", markup=False, soft_wrap=True)
         return EXIT_OUTSIDE if wrong else 0
+
+    def _write_reference(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.compiled import build
+        from tinyml.api.sources import as_model
+        from tinyml.base.errors import ConfigError
+        from tinyml.pipeline import Options
+        from tinyml.watch.reference_header import written
+
+        if not args.model:
+            raise ConfigError("--reference needs the model file", "tinyml watch kws.onnx --reference kws.h")
+        options = Options(target="host", watch=True, watch_data=args.watch_data)
+        compiled = build(as_model(Path(args.model)), options)
+        assert compiled.built.watch is not None
+        written(compiled.name, compiled.built.watch, args.reference)
+        console.print(f"-> {args.reference}", markup=False, soft_wrap=True)
+        return 0
 
     def _periods(self, args: argparse.Namespace) -> Iterator[Figures]:
         from tinyml.base.errors import ConfigError

@@ -46,9 +46,12 @@ class _Values:
     def add(self, array: Array, run: int) -> None:
         plan = self.plan
         if plan.edges:
-            chosen = keys(array.reshape(-1)[run % plan.stride :: plan.stride])
-            found = np.bincount(np.searchsorted(plan.edges, chosen, side="right"), minlength=BINS)
-            self.bins = [count + int(more) for count, more in zip(self.bins, found, strict=True)]
+            self.take(array.reshape(-1)[run % plan.stride :: plan.stride])
+
+    def take(self, elements: Array) -> None:
+        """Count all of these."""
+        found = np.bincount(np.searchsorted(self.plan.edges, keys(elements), side="right"), minlength=BINS)
+        self.bins = [count + int(more) for count, more in zip(self.bins, found, strict=True)]
 
     def report(self) -> dict[str, Any]:
         plan = self.plan
@@ -131,6 +134,20 @@ class _Classes:
         return found
 
 
+class _Channels:
+    """Of the first input; the last axis."""
+
+    def __init__(self, plan: Sequence[Values]) -> None:
+        self.counted = [_Values(values) for values in plan]
+
+    def add(self, array: Array, run: int) -> None:
+        stride = self.counted[0].plan.stride
+        places = np.arange(array.size)[run % stride :: stride]
+        stored = array.reshape(-1)
+        for channel, counted in enumerate(self.counted):
+            counted.take(stored[places[places % len(self.counted) == channel]])
+
+
 class Counter:
     """The counters of a model, from the arrays of its runs."""
 
@@ -142,6 +159,7 @@ class Counter:
         """Start the next period."""
         self.runs = 0
         self.inputs = [_Values(values) for values in self.plan.inputs]
+        self.channels = _Channels(self.plan.channels)
         self.outputs = [
             _Classes(part) if isinstance(part, Classes) else _Values(part) for part in self.plan.outputs
         ]
@@ -152,13 +170,15 @@ class Counter:
             return
         for values in self.inputs:
             values.add(inputs[values.plan.name], self.runs)
+        if self.channels.counted:
+            self.channels.add(inputs[self.plan.inputs[0].name], self.runs)
         for part in self.outputs:
             part.add(outputs[part.plan.name], self.runs)
         self.runs += 1
 
     def report(self) -> dict[str, Any]:
         """What the CBOR of a device has; the cycles are 0."""
-        return {
+        found: dict[str, Any] = {
             "name": self.name,
             "sha256": bytes.fromhex(self.sha256[:16]),
             "version": self.plan.version,
@@ -167,5 +187,7 @@ class Counter:
             "errors": 0,
             "cycles": [0, 0, 0],
             "inputs": [values.report() for values in self.inputs],
-            "outputs": [part.report() for part in self.outputs],
         }
+        if self.channels.counted:
+            found["channels"] = [values.report() for values in self.channels.counted]
+        return found | {"outputs": [part.report() for part in self.outputs]}

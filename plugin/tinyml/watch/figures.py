@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tinyml.base.errors import ToolError
@@ -74,11 +74,13 @@ class Figures:
     inputs: tuple[ValueFigures, ...]
     outputs: tuple[ValueFigures | ClassFigures, ...]
     raw: Mapping[str, Any] = field(repr=False)  # the counters themselves
+    channels: tuple[ValueFigures, ...] = ()  # of the first input, if they are counted one by one
 
     @property
     def drift(self) -> float | None:
-        """The largest of all inputs; None without a reference or without runs."""
-        return max((part.drift for part in self.inputs if part.drift is not None), default=None)
+        """The largest of all inputs and channels; None without a reference or without runs."""
+        parts = (*self.inputs, *self.channels)
+        return max((part.drift for part in parts if part.drift is not None), default=None)
 
     @property
     def decided(self) -> ClassFigures | None:
@@ -114,6 +116,10 @@ def figures(raw: Any) -> Figures:
             tuple(_values(part) for part in raw["inputs"]),
             tuple(_classes(p, runs) if "classes" in p else _values(p) for p in raw["outputs"]),
             raw,
+            tuple(
+                replace(_values(part), name=f"{part['name']}[{index}]")
+                for index, part in enumerate(raw.get("channels", ()))
+            ),
         )
     except (KeyError, TypeError, ValueError, IndexError):
         raise ToolError(

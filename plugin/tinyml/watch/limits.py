@@ -26,7 +26,7 @@ def _decided(name: str) -> Callable[[Figures], float | None]:
 
 
 KINDS: Mapping[str, Kind] = {
-    "drift": Kind("drift of any input, 0 to 1", False, lambda figures: figures.drift),
+    "drift": Kind("drift of any input or channel, 0 to 1", False, lambda figures: figures.drift),
     "outside": Kind(
         "share of elements at the ends of the range or outside it",
         False,

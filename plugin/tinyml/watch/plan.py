@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tinyml.base.errors import ConfigError
 from tinyml.ir import DType, Graph, Tensor
 from tinyml.watch.keys import COUNTED, keys
 from tinyml.watch.reference import HIGHEST, LOWEST, Grid, Reference, grid_of
@@ -23,6 +24,9 @@ MOST_TRANSITIONS = 16
 """Classes up to which transitions are counted."""
 MOST_DECISIONS = 64
 """Classes up to which the decisions for each are counted."""
+
+MOST_CHANNELS = 64
+"""Channels of an input that can be counted one by one."""
 
 MOST_SCORES = 256
 """Classes up to which scores that need not add up to 1 are counted."""
@@ -88,6 +92,7 @@ class WatchPlan:
     inputs: tuple[Values, ...]
     outputs: tuple[Values | Classes, ...]
     version: int = 0  # of the model, as its file has it
+    channels: tuple[Values, ...] = ()  # of the first input, each with edges of its own
 
     @property
     def most_runs(self) -> int:
@@ -99,7 +104,7 @@ class WatchPlan:
 
     @property
     def ram_bytes(self) -> int:
-        parts = TOTALS_BYTES + sum(part.ram_bytes for part in (*self.inputs, *self.outputs))
+        parts = TOTALS_BYTES + sum(part.ram_bytes for part in (*self.inputs, *self.channels, *self.outputs))
         return -(-parts // 8) * 8
 
     @property
@@ -124,8 +129,17 @@ class WatchPlan:
                     )
 
 
-def plan_watch(graph: Graph, references: Mapping[str, Reference], macs: int, version: int = 0) -> WatchPlan:
-    """The counters of a compiled graph; ``references`` by the name of the tensor."""
+def plan_watch(
+    graph: Graph,
+    references: Mapping[str, Reference],
+    macs: int,
+    version: int = 0,
+    channels: Sequence[Reference] = (),
+) -> WatchPlan:
+    """The counters of a compiled graph; ``references`` by the name of the tensor.
+
+    ``channels``: of the first input, if they are counted one by one.
+    """
     outputs = [graph.tensors[name] for name in graph.outputs]
     decided = [_classes(tensor, graph) for tensor in outputs]
     tensors = [graph.tensors[name] for name in graph.inputs]
@@ -138,6 +152,25 @@ def plan_watch(graph: Graph, references: Mapping[str, Reference], macs: int, ver
             for classes, tensor in zip(decided, outputs, strict=True)
         ),
         version,
+        tuple(_values(tensors[0], reference, room) for reference in channels),
+    )
+
+
+def channels_of(graph: Graph) -> int:
+    """How many channels the input has; an error if they cannot be counted one by one."""
+    tensors = [graph.tensors[name] for name in graph.inputs]
+    what = "the model has no inputs"
+    if len(tensors) > 1:
+        what = f"the model has {len(tensors)} inputs"
+    elif tensors:
+        tensor = tensors[0]
+        count = tensor.shape[-1] if tensor.shape else 1
+        if tensor.dtype in COUNTED and 1 < count <= MOST_CHANNELS and tensor.elements:
+            return count
+        what = f"the input {tensor.name!r} is {tensor.dtype.value} with {count} channels"
+    raise ConfigError(
+        f"watch_channels: {what}",
+        f"a model with one input, of 2 to {MOST_CHANNELS} channels in its last axis",
     )
 
 

@@ -150,7 +150,7 @@ size_t tinyml_watch_encode(const struct tinyml_watch *watch, size_t offset, uint
 	const struct tinyml_model *const model = watch->model;
 	const struct tinyml_watch_totals *const totals = watch->totals;
 
-	encode_head(&w, MAP, 9);
+	encode_head(&w, MAP, watch->channel_count > 0u ? 10 : 9);
 	encode_text(&w, "name");
 	encode_text(&w, model->name);
 	encode_text(&w, "sha256");
@@ -169,6 +169,14 @@ size_t tinyml_watch_encode(const struct tinyml_watch *watch, size_t offset, uint
 	encode_head(&w, ARRAY, watch->input_count);
 	for (uint32_t i = 0; i < watch->input_count; i++) {
 		encode_values(&w, model->inputs[i].name, &watch->inputs[i]);
+	}
+	if (watch->channel_count > 0u) {
+		encode_text(&w, "channels");
+		encode_head(&w, ARRAY, watch->channel_count);
+		for (uint32_t i = 0; i < watch->channel_count; i++) {
+			encode_values(&w, model->inputs[0].name,
+				      &watch->inputs[watch->input_count + i]);
+		}
 	}
 	encode_text(&w, "outputs");
 	encode_head(&w, ARRAY, watch->output_count);

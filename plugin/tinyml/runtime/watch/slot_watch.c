@@ -42,19 +42,26 @@ static uint32_t slot_watch_common_divisor(uint32_t a, uint32_t b)
 /* Eight bins over the range of a byte, of which the outer ones have its ends alone; nothing for
  * other types, whose range is not known. */
 static void slot_watch_describe_values(struct tinyml_watch_values *values,
-				       const struct tinyml_tensor *tensor, uint32_t *bins)
+				       const struct tinyml_tensor *tensor, uint32_t *bins,
+				       const struct tinyml_slot_reference *reference)
 {
 	const bool bytes = tensor->type == TINYML_INT8 || tensor->type == TINYML_UINT8;
 	const int32_t low = tensor->type == TINYML_INT8 ? INT8_MIN : 0;
+	const bool known = reference != NULL && reference->type == tensor->type;
 	uint32_t longest;
 
 	*values = (struct tinyml_watch_values){.bins = bins, .type = tensor->type};
 	values->elements = slot_watch_elements(tensor, &longest);
-	if (!bytes || values->elements == 0u) {
+	if ((!bytes && !known) || values->elements == 0u) {
 		return;
 	}
 	for (int32_t i = 0; i < TINYML_WATCH_BINS - 1; i++) {
 		values->edges[i] = low + 1 + i * 254 / (TINYML_WATCH_BINS - 2);
+	}
+	if (known) {
+		memcpy(values->edges, reference->edges, sizeof(values->edges));
+		memcpy(values->reference, reference->shares, sizeof(values->reference));
+		values->has_reference = true;
 	}
 	values->stride = (values->elements + COUNTED - 1u) / COUNTED;
 	while (slot_watch_common_divisor(values->elements, values->stride) != 1u) {
@@ -144,11 +151,12 @@ void tinyml_slot_watch_open(struct tinyml_slot_watch *seen)
 	if (model->input_count == 0u || model->output_count == 0u) {
 		return; /* no model */
 	}
-	slot_watch_describe_values(&seen->input, &model->inputs[0], seen->counters.input_bins);
+	slot_watch_describe_values(&seen->input, &model->inputs[0], seen->counters.input_bins,
+				   seen->reference);
 	seen->output = (struct tinyml_watch_output){.classes = &seen->output_classes};
 	if (!slot_watch_describe_classes(seen, &model->outputs[0])) {
 		slot_watch_describe_values(&seen->output_values, &model->outputs[0],
-					   seen->counters.output_bins);
+					   seen->counters.output_bins, NULL);
 		seen->output = (struct tinyml_watch_output){.values = &seen->output_values};
 	}
 	watch->inputs = &seen->input;
@@ -215,6 +223,13 @@ bool tinyml_slot_watch_holds(const struct tinyml_slot_watch *seen,
 	    (!decides && (limits->margin | limits->score | limits->entropy | limits->switches)) ||
 	    (!counts && limits->outside != 0u)) {
 		return false;
+	}
+	if (limits->drift != 0u) {
+		const int32_t drift = counts ? tinyml_watch_drift(&seen->input) : -1;
+
+		if (drift < 0 || (uint32_t)drift > limits->drift) {
+			return false;
+		}
 	}
 	for (uint32_t i = 0; i < TINYML_WATCH_BINS; i++) {
 		elements += counters->input_bins[i];

@@ -13,8 +13,7 @@
 #endif
 #define WATCH_CALLED __attribute__((noinline))
 
-/* The place of an element in the order of its type. */
-static WATCH_CALLED int32_t watch_key(const void *data, uint32_t index, uint8_t type)
+WATCH_CALLED int32_t tinyml_watch_key(const void *data, uint32_t index, uint8_t type)
 {
 	int32_t bits;
 
@@ -35,8 +34,8 @@ static WATCH_CALLED int32_t watch_key(const void *data, uint32_t index, uint8_t 
 	}
 }
 
-static WATCH_CALLED void watch_values(const struct tinyml_watch_values *values, const void *data,
-				      uint32_t run)
+WATCH_CALLED void tinyml_watch_count(const struct tinyml_watch_values *values, const void *data,
+				     uint32_t run)
 {
 	const int32_t *const edges = values->edges;
 
@@ -44,7 +43,7 @@ static WATCH_CALLED void watch_values(const struct tinyml_watch_values *values, 
 		return;
 	}
 	for (uint32_t i = run % values->stride; i < values->elements; i += values->stride) {
-		const int32_t key = watch_key(data, i, values->type);
+		const int32_t key = tinyml_watch_key(data, i, values->type);
 		uint32_t bin = key >= edges[3] ? 4u : 0u;
 
 		bin += key >= edges[bin + 1u] ? 2u : 0u;
@@ -148,7 +147,7 @@ static WATCH_CALLED void watch_classes(const struct tinyml_watch_classes *classe
 	uint32_t decision = 0, sum = 0, products = 0;
 
 	for (uint32_t i = 0; i < classes->classes; i++) {
-		const int32_t key = watch_key(data, i, classes->type);
+		const int32_t key = tinyml_watch_key(data, i, classes->type);
 
 		if (key > best) {
 			second = best;
@@ -160,7 +159,7 @@ static WATCH_CALLED void watch_classes(const struct tinyml_watch_classes *classe
 	}
 	for (uint32_t i = 0; i < classes->classes; i++) {
 		const uint32_t score =
-			classes->score(classes, watch_key(data, i, classes->type), best);
+			classes->score(classes, tinyml_watch_key(data, i, classes->type), best);
 
 		if (score > 0u) {
 			sum += score;
@@ -193,7 +192,7 @@ void tinyml_watch_before(const struct tinyml_watch *watch, const void *const *in
 
 	if (totals->runs + totals->errors < watch->most_runs) {
 		for (uint32_t i = 0; i < watch->input_count; i++) {
-			watch_values(&watch->inputs[i], inputs[i], totals->runs);
+			tinyml_watch_count(&watch->inputs[i], inputs[i], totals->runs);
 		}
 	}
 }
@@ -214,7 +213,7 @@ void tinyml_watch_after(const struct tinyml_watch *watch, const void *const *out
 		if (watch->outputs[i].classes != NULL) {
 			watch_classes(watch->outputs[i].classes, outputs[i]);
 		} else {
-			watch_values(watch->outputs[i].values, outputs[i], totals->runs);
+			tinyml_watch_count(watch->outputs[i].values, outputs[i], totals->runs);
 		}
 	}
 	if (totals->runs == 0u || cycles < totals->cycles_min) {

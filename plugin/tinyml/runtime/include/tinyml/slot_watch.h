@@ -38,11 +38,20 @@ struct tinyml_slot_counters {
 	uint32_t decisions[TINYML_SLOT_WATCH_CLASSES];
 };
 
+/** What the first input of models in a slot should look like: `tinyml watch MODEL --reference`
+ * writes it. Models with another type of input are counted without it. */
+struct tinyml_slot_reference {
+	int32_t edges[TINYML_WATCH_BINS - 1]; /* keys: <tinyml/watch.h> */
+	uint16_t shares[TINYML_WATCH_BINS];   /* in 1/32768 */
+	uint8_t type;                         /* enum tinyml_type */
+};
+
 /** Counters of whatever model is in a slot. TINYML_SLOT_WATCH_DEFINE() makes them. */
 struct tinyml_slot_watch {
 	struct tinyml_watch watch; /* like that of any other watched model */
 	struct tinyml_slot *slot;
 	int (*run_model)(void); /* what the model's own pointer is while it is counted */
+	const struct tinyml_slot_reference *reference; /* the application's; NULL: no drift */
 	struct tinyml_watch_values input;
 	struct tinyml_watch_values output_values;
 	struct tinyml_watch_classes output_classes;
@@ -86,6 +95,7 @@ struct tinyml_slot_limits {
 	uint32_t entropy;  /* at most, in 1/32 bit */
 	uint32_t switches; /* of decisions, at most, in 1000 runs */
 	uint32_t outside;  /* elements of the input at the ends of its range, at most, in 1000 */
+	uint32_t drift;    /* of the input from the reference, at most, in 1/TINYML_WATCH_DRIFT */
 	uint32_t errors;   /* runs that fail, at most; the next one ends the trial */
 };
 

@@ -91,14 +91,15 @@ struct tinyml_watch_output {
 /** What generated code knows about the counters of a model. */
 struct tinyml_watch {
 	const struct tinyml_model *model;
-	struct tinyml_watch_totals *totals; /* the beginning of all counters */
-	const struct tinyml_watch_values *inputs;
+	struct tinyml_watch_totals *totals;       /* the beginning of all counters */
+	const struct tinyml_watch_values *inputs; /* and after them, the channels of the first */
 	const struct tinyml_watch_output *outputs;
 	uint32_t bytes;     /* of all counters */
 	uint32_t most_runs; /* of a period; then nothing is counted before the next reset */
 	uint32_t version;   /* of the model, as its file has it */
 	uint8_t input_count;
 	uint8_t output_count;
+	uint8_t channel_count; /* 0: the first input is counted as a whole only */
 };
 
 /** Start the next period: all counters become zero. */
@@ -125,6 +126,20 @@ size_t tinyml_watch_encode(const struct tinyml_watch *watch, size_t offset, uint
 void tinyml_watch_before(const struct tinyml_watch *watch, const void *const *inputs);
 void tinyml_watch_after(const struct tinyml_watch *watch, const void *const *outputs, int status,
 			uint32_t cycles);
+
+/** Count a part of the first input that arrives in parts: @a count elements from @a first on. */
+void tinyml_watch_part(const struct tinyml_watch *watch, const void *data, uint32_t first,
+		       uint32_t count);
+
+/** Count the same part by channel, which is the last axis. */
+void tinyml_watch_channels(const struct tinyml_watch *watch, const void *data, uint32_t first,
+			   uint32_t count);
+
+/** The place of an element in the order of its type. */
+int32_t tinyml_watch_key(const void *data, uint32_t index, uint8_t type);
+
+/** Count elements in bins; the run decides with which one it begins. */
+void tinyml_watch_count(const struct tinyml_watch_values *values, const void *data, uint32_t run);
 
 /** Scores: of elements that are probabilities, and of logits, as softmax has them. */
 uint32_t tinyml_watch_score(const struct tinyml_watch_classes *classes, int32_t key, int32_t best);

@@ -1,0 +1,120 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``watch_channels: true``: the channels of an input, counted one by one against references of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tinyml
+from tests.support.watching import on_device, several, without_cycles
+from tinyml.base.errors import ConfigError
+from tinyml.ir import Array
+from tinyml.pipeline import Options, compile_model
+from tinyml.report.watch_page import watch_page
+from tinyml.report.watch_text import as_json, lines_of
+
+CHANNELS, STEPS = 5, 12
+
+
+def model(folder: Path, rows: int = STEPS, channels: int = CHANNELS) -> Path:
+    """A convolution over steps of several channels, and scores."""
+    rng = np.random.default_rng(6)
+    constants = {"w": (4, channels, 3, 1), "d": (4 * rows, 3)}
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["t", "w"], ["c"], pads=[1, 0, 1, 0]),
+        helper.make_node("Flatten", ["c"], ["f"]),
+        helper.make_node("MatMul", ["f", "d"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "steps",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, rows, 1, channels])],
+        [helper.make_tensor_value_info("p", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(rng.normal(0, 0.3, shape).astype(np.float32), name)
+            for name, shape in constants.items()
+        ],
+    )
+    path = folder / "steps.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def samples(count: int, seed: int) -> Array:
+    """Channels of very different sizes."""
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** np.arange(CHANNELS)
+    return (rng.normal(0, 1, (count, STEPS, 1, CHANNELS)) * sizes).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("steps")
+    np.save(folder / "typical.npy", samples(300, 1))
+    return model(folder)
+
+
+@pytest.mark.parametrize("io", ["arena", "rows"])
+def test_a_device_counts_what_numpy_counts(steps: Path, io: str) -> None:
+    """A change of one small channel shows in its own drift, where that of the input does not notice it."""
+    compiled = tinyml.compile(
+        steps,
+        target="host",
+        watch=True,
+        watch_data=steps.with_name("typical.npy"),
+        watch_channels=True,
+        io=io,
+    )
+    usual = samples(100, 2)
+    found, expected = on_device(compiled, "host", {"x": usual})
+    assert without_cycles(found) == expected.cbor
+    assert [part.name for part in found.channels] == [f"x[{channel}]" for channel in range(CHANNELS)]
+    assert sum(sum(part.bins) for part in found.channels) == sum(found.inputs[0].bins)
+    assert found.drift is not None
+    assert found.drift < 0.02
+    changed = usual.copy()
+    changed[..., 1] *= 3.0
+    found, expected = on_device(compiled, "host", {"x": changed})
+    assert without_cycles(found) == expected.cbor
+    drifts = [part.drift for part in found.channels]
+    assert found.drift == drifts[1] == max(drifts)  # type: ignore[type-var]
+    assert drifts[1] > 0.05  # type: ignore[operator]
+    assert found.inputs[0].drift < 0.02  # type: ignore[operator]
+    assert any("channel x[1]: drift" in line for line in lines_of(found, 1))
+    assert "x[1]" in watch_page([found])
+    assert json.loads(as_json(found))["channels"][1]["drift"] == drifts[1]
+
+
+def test_the_memory_is_planned(steps: Path) -> None:
+    data = steps.with_name("typical.npy")
+    without, with_them = (
+        compile_model(steps, Options(name="m", watch=True, watch_data=data, watch_channels=channels))
+        for channels in (False, True)
+    )
+    assert with_them.summary["state_bytes"] - without.summary["state_bytes"] == 32 * CHANNELS
+    assert with_them.summary["weights_bytes"] - without.summary["weights_bytes"] == 60 * CHANNELS
+    assert with_them.summary["watch"]["channels"] == CHANNELS
+    assert "channel" not in without.files["m.c"]
+    assert "watch/channels.c" not in without.summary["sources"]["runtime"]
+
+
+def test_mistakes(steps: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nothing to compare channels with"):
+        Options(watch=True, watch_channels=True)
+    path = several(tmp_path)
+    data = tmp_path / "typical.npz"
+    with pytest.raises(ConfigError, match="the model has 2 inputs"):
+        compile_model(path, Options(watch=True, watch_data=data, watch_channels=True))
+    wide = model(tmp_path, channels=65)
+    np.save(tmp_path / "wide.npy", np.zeros((4, STEPS, 1, 65), np.float32))
+    with pytest.raises(ConfigError, match="with 65 channels"):
+        compile_model(wide, Options(watch=True, watch_data=tmp_path / "wide.npy", watch_channels=True))
