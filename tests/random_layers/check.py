@@ -91,10 +91,9 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
     (found,) = harness.run_files(files, place.machine, [batch.inputs], options=checked).outputs
     tally = Tally(kernels=Counter(chosen.kernel.name for chosen in compiled.selected))
     for node in batch.graph.nodes:
-        (output,) = node.outputs
-        if same(found[output], batch.expected[output]):
-            tally.equal += 1
-        else:
+        wrong = [name for name in node.outputs if not same(found[name], batch.expected[name])]
+        tally.equal += not wrong
+        for output in wrong:
             elements = int((found[output] != batch.expected[output]).sum())
             tally.wrong[node.name] = f"{elements} of {found[output].size} elements differ from numpy"
     return tally
