@@ -19,6 +19,7 @@ from tinyml.ops.conv.planes import (
     several_outputs,
     taps_fit,
     unlimited,
+    windows_reach_inputs,
 )
 from tinyml.ops.conv.whole import whole_input
 from tinyml.ops.framework.kernel import Sheet
@@ -83,6 +84,7 @@ class DepthwiseNibblesHalves(_Nibbles, DepthwiseHalves):
         plain_taps,
         unlimited,
         several_outputs,
+        windows_reach_inputs,
         larger_weights_fit,
     )
 

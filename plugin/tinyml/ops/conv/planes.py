@@ -44,6 +44,12 @@ def several_outputs(layer: Layer[Convolution]) -> bool:
     return max(layer.output.shape[1:3]) > 1
 
 
+def windows_reach_inputs(layer: Layer[Convolution]) -> bool:
+    """Windows do not all lie in the padding before the input."""
+    op, kernel, out = layer.op, layer.input(1).shape[1:3], layer.output.shape[1:3]
+    return all(op.pads[i] < (out[i] - 1) * op.strides[i] + kernel[i] for i in range(2))
+
+
 def taps_fit(layer: Layer[Convolution]) -> bool:
     """No two neighbouring weights are both -128."""
     taps = np.abs(layer.input(1).value[0].astype(np.int64))
@@ -151,6 +157,7 @@ class DepthwiseHalves(DepthwisePlanes):
         plain_taps,
         unlimited,
         several_outputs,
+        windows_reach_inputs,
         taps_fit,
         moderate_sums,
     )
