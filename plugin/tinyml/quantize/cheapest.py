@@ -13,7 +13,7 @@ from tinyml.quantize.work import Work
 
 
 def cheapest(work: Work, wanted: Precision) -> tuple[Precision, tuple[Choice, ...]]:
-    """The types to take, and all choices; the first one if nothing is known about their costs."""
+    """The types to take, and all choices; the first one if nothing is known about its costs."""
     assert work.request.auto is not None
     found = search.ways(
         work.candidates(), work.widened(), wanted, work.request.auto, work.trial, work.progress
@@ -26,7 +26,8 @@ def cheapest(work: Work, wanted: Precision) -> tuple[Precision, tuple[Choice, ..
             prices[number] = late.instructions(model.SerializeToString(), work.request.core)
         work.progress("costs", len(models), len(models))
     known = [number for number, price in enumerate(prices) if price is not None]
-    best = min(known, key=lambda number: prices[number] or 0) if known else 0
+    comparable = bool(known) and prices[0] is not None  # else the way with the fewest changes would never win
+    best = min(known, key=lambda number: prices[number] or 0) if comparable else 0
     choices = tuple(
         Choice(
             way.name,
