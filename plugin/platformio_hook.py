@@ -28,6 +28,7 @@ if str(PLUGIN) not in sys.path:
 
 RUNTIME = PLUGIN / "tinyml" / "runtime"
 ZEPHYR_CMSIS_NN = ("modules", "lib", "cmsis-nn")
+SUMMARIES = "TINYML_SUMMARIES"  # in the default environment: the models' summaries, for the last lines
 DONE = "TINYML_ADDED"  # in the default environment: PlatformIO may read this script twice in a build
 
 
@@ -109,6 +110,10 @@ def add_models(env: Any, as_library: bool) -> None:
         default.Append(LIBS=cmsis_nn_archive(env, folder, summaries, [*flags, "-w"]))
     if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which links libraries in its own way
         default.AppendUnique(LIBS=["m"])  # for float models; not every platform links it
+    if summaries:
+        default[SUMMARIES] = summaries
+        program = "$BUILD_DIR/${PROGNAME}${PROGSUFFIX}"
+        default.AddPostAction(program, default.Action(print_memory, cmdstr=None))
     default.AddCustomTarget(
         "tinyml-report",
         summaries,
@@ -260,6 +265,14 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             flush=True,
         )
     return 0
+
+
+def print_memory(target: list[Any], source: list[Any], env: Any) -> None:
+    """What each model takes, once the program is linked: PlatformIO's own lines have the whole program."""
+    from tinyml.report.describe import memory_line
+
+    for node in DefaultEnvironment()[SUMMARIES]:
+        print(f"tinyml: {memory_line(json.loads(Path(str(node)).read_text(encoding='utf-8')))}", flush=True)
 
 
 def print_reports(target: list[Any], source: list[Any], env: Any) -> None:

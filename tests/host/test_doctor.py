@@ -81,6 +81,18 @@ def test_emulated_machines_are_listed_separately(bare_machine: Path) -> None:
     assert found["Cortex-M55 (mps3-an547)"] == ""
 
 
+def test_pages_for_a_browser_need_four_packages(bare_machine: Path, tmp_path: Path) -> None:
+    library = tmp_path / "libc.a"
+    library.touch()
+    program(bare_machine, "clang", str(library))
+    found = {row.part: row.found for row in doctor.examine() if row.purpose == doctor.WEB}
+    assert found["wasi-libc"] == "present"
+    assert found["wasm-ld"] == ""
+    assert not doctor.able(doctor.examine())[doctor.WEB]
+    program(bare_machine, "clang", "libc.a")  # a bare name: clang does not find it
+    assert "wasi-libc libclang-rt-dev-wasm32" in shown(doctor.examine())
+
+
 def test_zephyr_and_cmsis_nn_are_found_in_a_workspace(
     bare_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

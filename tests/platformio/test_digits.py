@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, platform
 from tests.platformio.digits import GOLDEN, HOST, QEMU, SAMPLE, answers, require, sample
+from tinyml.report.describe import memory_line
 from tinyml.setup.workspace import find_cmsis_nn
 
 RISCV = f"[env:rv32]\n{platform('qemu_riscv')}\nboard = virt\n"
@@ -35,7 +37,10 @@ def test_sample_holds_the_digits_model() -> None:
 
 def test_on_the_host(make_project: MakeProject) -> None:
     project = sample(make_project(HOST))
-    project.build()
+    said = project.build()
+    summary = json.loads(project.generated("digits.json").read_text())
+    assert f"tinyml: {memory_line(summary)}" in said
+    assert f"{summary['arena_bytes']:,} bytes of arena in RAM" in said
     done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
     assert answers(done.stdout) == ANSWERS
 

@@ -105,6 +105,17 @@ def test_glue_code_around_model_and_kernels_is_small(build: Build) -> None:
     assert ram < 64, ours
 
 
+def test_the_report_of_the_image(build: Build) -> None:
+    run(["west", "tinyml", "report", "-d", build.folder, "digits", "--json", "image.json"], build.app)
+    report = json.loads((build.app / "image.json").read_text())
+    image, names = report["image"], symbols(build.elf)
+    assert image["ram_bytes"] >= report["arena_bytes"] == names["digits_arena"][1]
+    model = image["constants_bytes"] + image["code_bytes"]
+    assert report["weights_bytes"] < model < report["weights_bytes"] + 2048
+    kernels = sum(size for name, (_, size, _) in names.items() if name.startswith(("tinyml_dense", "arm_")))
+    assert kernels <= image["kernels_bytes"] < image["image_flash_bytes"]
+
+
 def test_nothing_changed_nothing_done(build: Build) -> None:
     build.again()
     assert NOTHING_TO_DO in build.again()

@@ -345,7 +345,7 @@ function(zephyr_tinyml_model name file)
   set(dir ${APPLICATION_BINARY_DIR}/tinyml/${name})
   set(generated ${dir}/${name}.c ${dir}/${name}.h ${dir}/${name}_weights.h)
   get_property(script GLOBAL PROPERTY TINYML_COMPILE_SCRIPT)
-  set(command ${script} ${dir} ${name} compile ${model} -o ${dir} --name ${name} --report
+  set(command ${script} ${dir} ${name} compile ${model} -o ${dir} --name ${name} --report --no-notes
     --target ${target} ${library} ${settings} ${limits} --depfile ${dir}/${name}.d)
   set(comment "TinyML: compiling model ${name} for ${target}")
   tinyml_compile_now(${name} ${dir} "${comment}" ${command})

@@ -64,13 +64,19 @@ class Elf:
         return next(inside, "?")
 
 
-def read_elf(path: Path) -> Elf:
-    """The file, which must be for a 32-bit Arm core."""
+def read_elf(path: Path, any_core: bool = False) -> Elf:
+    """The file, which must be for a 32-bit Arm core, or with ``any_core`` for any 32-bit little-endian one."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    if data[:6] != b"\x7fELF\x01\x01" or struct.unpack_from("<H", data, 18)[0] != _ARM:
+    narrow = data[:6] == b"\x7fELF\x01\x01"
+    if any_core and not narrow:
+        raise ConfigError(
+            f"{path} is not an ELF file for a 32-bit core",
+            "the build of a board: programs for this computer (native_sim) have no flash",
+        )
+    if not narrow or (struct.unpack_from("<H", data, 18)[0] != _ARM and not any_core):
         raise ConfigError(
             f"{path} is not an ELF file for a 32-bit Arm core", "bounds are computed for Cortex-M images only"
         )

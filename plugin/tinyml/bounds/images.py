@@ -27,13 +27,13 @@ class BuiltModel:
         return bound_image(self.image, self.generated.name, self.generated.target, source)
 
 
-def built_models(folder: Path, name: str = "") -> list[BuiltModel]:
+def built_models(folder: Path, name: str = "", any_core: bool = False) -> list[BuiltModel]:
     """The models of a Zephyr build, or the one called ``name``."""
     images = [folder / "zephyr" / "zephyr.elf", *sorted(folder.glob("*/zephyr/zephyr.elf"))]
     found = []
     for image in images:
         if image.is_file():
-            names = models_in(read_elf(image))
+            names = models_in(read_elf(image, any_core))
             folders = [path.parent for path in sorted(image.parent.parent.glob("tinyml/*/*.c"))]
             found += [BuiltModel(image, read_generated(place)) for place in folders if place.name in names]
     if not found:

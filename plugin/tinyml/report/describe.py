@@ -12,6 +12,15 @@ from tinyml.base.naming import shape_text, short
 LEAST_NAME = 12  # characters of a layer's name, however narrow the terminal
 
 
+def memory_line(summary: Mapping[str, Any]) -> str:
+    """What a model takes, in one line at the end of a build."""
+    state = f" and {summary['state_bytes']:,} of state" if summary["state_bytes"] else ""
+    return (
+        f"{summary['name']}: {summary['arena_bytes']:,} bytes of arena{state} in RAM, "
+        f"{summary['weights_bytes']:,} bytes of weights in flash"
+    )
+
+
 def describe(summary: Mapping[str, Any], columns: int = 100) -> str:
     """Memory first, then inputs and outputs, then the layers that do something; ``columns`` wide at most."""
     bound = summary["arena_lower_bound_bytes"]

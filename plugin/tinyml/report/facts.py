@@ -123,6 +123,27 @@ class Estimated:
 
 
 @dataclass(frozen=True)
+class Image:
+    """What a model takes in the linked image of a build, by the ELF file and the linker's map.
+
+    Kernels are those of all models in the image. ``code_bytes`` is the model's own.
+    """
+
+    file: str
+    constants_bytes: int
+    code_bytes: int
+    kernels_bytes: int
+    glue_bytes: int  # of the module: claims, registry, shell
+    ram_bytes: int  # arena and variables of models, kernels and module
+    image_flash_bytes: int
+    image_ram_bytes: int
+
+    @property
+    def flash_bytes(self) -> int:
+        return self.constants_bytes + self.code_bytes + self.kernels_bytes + self.glue_bytes
+
+
+@dataclass(frozen=True)
 class Profile:
     """One run in a Zephyr image; ``unit``: instructions or cycles, ``how``: the way they were counted."""
 
@@ -162,6 +183,7 @@ class Report:
     estimated: Estimated | None = None  # if nothing was measured and the core's costs are known
     board: str = ""  # the board and its facts, in words, if one was given
     chip: str = ""  # of that board
+    image: Image | None = None  # the build that was read with -d
 
     @property
     def milliseconds(self) -> float | None:
@@ -184,12 +206,14 @@ class Report:
 
     @property
     def ram_bytes(self) -> int:
+        if self.image:
+            return self.image.ram_bytes
         return self.arena_bytes + self.state_bytes + (self.measured.other_ram_bytes if self.measured else 0)
 
     @property
     def flash_bytes(self) -> int:
-        """Measured or estimated flash, or the weights if neither is known."""
-        known = self.measured or self.estimated
+        """Linked, measured or estimated flash, or the weights if neither is known."""
+        known = self.image or self.measured or self.estimated
         return known.flash_bytes if known else self.weights_bytes
 
     @property
@@ -221,9 +245,10 @@ def load(path: Path) -> Report:
         data["measured"] = _read(Measured, data["measured"]) if data["measured"] else None
         estimated = data.get("estimated")
         data["estimated"] = _read(Estimated, estimated) if estimated else None
+        data["image"] = _read(Image, data["image"]) if data.get("image") else None
         data["profile"] = _read(Profile, data["profile"]) if data.get("profile") else None
         report: Report = _read(Report, data)
-        for facts in (report, report.measured, report.estimated):
+        for facts in (report, report.measured, report.estimated, report.image):
             _check_numbers(facts)
         return report
     except OSError as error:

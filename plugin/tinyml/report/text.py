@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tinyml.base.naming import shape_text
 from tinyml.report.changes import Changed
-from tinyml.report.facts import Estimated, Report
+from tinyml.report.facts import Estimated, Image, Report
 
 NARROW = 110
 """Terminals with fewer columns get a shorter table."""
@@ -112,7 +112,7 @@ def _totals(report: Report, console: Console) -> None:
     facts = report.measured
     if facts is None:
         table.add_row("weights", f"{report.weights_bytes:,}", "bytes of flash")
-        if report.estimated:
+        if report.estimated and report.image is None:
             _estimated(report, report.estimated, table)
     else:
         table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of other RAM")
@@ -134,6 +134,8 @@ def _totals(report: Report, console: Console) -> None:
             table.add_row("est. cycles", f"{facts.cycles_estimated:,}", facts.cycles_note)
         if report.milliseconds is not None:
             table.add_row("est. time", f"{report.milliseconds:,.2f}", f"ms per run at {report.mhz:g} MHz")
+    if report.image is not None:
+        _image(report.image, table)
     for energy in report.energies:
         table.add_row("est. energy", str(energy), energy.unit())
     table.add_row("work", f"{report.macs:,}", "multiply-accumulates per run")
@@ -144,6 +146,18 @@ def _totals(report: Report, console: Console) -> None:
         if budget:
             table.add_row(f"{name} budget", f"{budget:,}", f"bytes, {used / budget:.0%} used")
     console.print(table)
+
+
+def _image(facts: Image, table: Table) -> None:
+    """What the linked image has."""
+    table.add_row(facts.file, f"{facts.flash_bytes:,}", "bytes of flash for this model, of this:")
+    table.add_row("  constants", f"{facts.constants_bytes:,}", "weights and tables")
+    table.add_row("  code", f"{facts.code_bytes:,}", "of this model")
+    table.add_row("  kernels", f"{facts.kernels_bytes:,}", "of all models in the image")
+    table.add_row("  module", f"{facts.glue_bytes:,}", "claims, registry, shell")
+    table.add_row("", f"{facts.ram_bytes:,}", "bytes of RAM for all models")
+    whole = f"bytes of flash and {facts.image_ram_bytes:,} bytes of RAM in all"
+    table.add_row("image", f"{facts.image_flash_bytes:,}", whole)
 
 
 def _estimated(report: Report, facts: Estimated, table: Table) -> None:

@@ -35,6 +35,7 @@ HOST = "run on the host"
 QEMU = "run on QEMU"
 QEMU_RISCV = "run on QEMU, RISC-V"
 QEMU_XTENSA = "run on QEMU, Xtensa"
+WEB = "pages for a browser"
 ZEPHYR = "build with Zephyr"
 PLATFORMIO = "build with PlatformIO"
 
@@ -151,6 +152,19 @@ def _qemu_xtensa() -> list[Row]:
     return _emulation(QEMU_XTENSA, XTENSA, XTENSA_MACHINES)
 
 
+def _web() -> list[Row]:
+    """What `tinyml web` compiles with: clang prints the bare name of a file that it does not find."""
+    rows = [
+        Row(WEB, "clang", _version("clang", "--version"), ("clang",)),
+        Row(WEB, "wasm-ld", _version("wasm-ld", "--version"), ("lld",)),
+    ]
+    files = {"wasi-libc": "-print-file-name=libc.a", "libclang-rt-dev-wasm32": "-print-libgcc-file-name"}
+    for package, option in files.items():
+        path = Path(_ask("clang", "--target=wasm32-wasi", option).strip() or ".")
+        rows.append(Row(WEB, package, "present" if path.is_absolute() and path.is_file() else "", (package,)))
+    return rows
+
+
 def _zephyr_version(tree: Path) -> str:
     text = (tree / "VERSION").read_text()
     fields = dict(re.findall(r"^(\w+) *= *(\w*)", text, re.MULTILINE))
@@ -215,6 +229,7 @@ CHECKS: tuple[Callable[[], list[Row]], ...] = (
     _qemu,
     _qemu_riscv,
     _qemu_xtensa,
+    _web,
     zephyr,
     _platformio,
 )

@@ -53,6 +53,11 @@ class Compile(Verb):
             "--no-fpu", action="store_true", help="the build leaves the core's FPU off: warn of float layers"
         )
         parser.add_argument(
+            "--no-notes",
+            action="store_true",
+            help="print no notes on the model: `add` has printed them, and the report has them",
+        )
+        parser.add_argument(
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
         )
         parser.add_argument(
@@ -117,7 +122,8 @@ class Compile(Verb):
             markup=False,
             soft_wrap=True,
         )
-        print_notes(console, compiled.notes, f"{compiled.name}: ")
+        if not args.no_notes:
+            print_notes(console, compiled.notes, f"{compiled.name}: ")
         layers = compiled.built.selected
         if args.no_fpu and (floats := sum(chosen.in_float for chosen in layers)):
             console.print(

@@ -15,7 +15,7 @@ from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve
 from tinyml.verbs.packs import add_of_argument
 from tinyml.verbs.report_pack import pack_to_report, report_of_played, show_pack
-from tinyml.verbs.settings import add_model_arguments, options_from
+from tinyml.verbs.settings import add_option_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,7 @@ class Report(Verb):
     With --on, the model is also built and run on an emulated core: instructions and estimated
     cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
     With -b BOARD, core, clock and both budgets are the board's; a board that QEMU emulates is measured.
+    With -d BUILD, the figures are those of the ELF file that `west build` linked.
 
     MODEL can be a pack without code (.tmodel): what its image for the core needs, and with --on what playing
     it takes. Names and shapes of layers are not in a pack; with --of, the model that it was made of, the
@@ -39,7 +40,17 @@ class Report(Verb):
     help = "layers, memory plan and cost of a model: text, JSON, or a page"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser)
+        parser.add_argument(
+            "model", type=Path, nargs="?", metavar="MODEL", help="the model file, .onnx or .tflite"
+        )
+        add_option_arguments(parser)
+        parser.add_argument(
+            "-d",
+            "--build-dir",
+            type=Path,
+            metavar="BUILD",
+            help="the image of this west build: what its models take there (MODEL: a name in C)",
+        )
         add_named_arguments(parser)
         parser.add_argument(
             "--on", metavar="MACHINE", help="measure on this machine, for example qemu-cortex-m4"
@@ -82,6 +93,10 @@ class Report(Verb):
         from tinyml.report import changes, evaluation, facts, quantization, text
         from tinyml.report.collect import collect
 
+        if args.build_dir is not None:
+            return _of_build(args, console)
+        if args.model is None:
+            raise ConfigError("which model?", "tinyml report MODEL, or -d BUILD")
         board = resolve(args)
         pack = pack_to_report(args)
         if pack is not None and args.of is None:
@@ -125,6 +140,52 @@ class Report(Verb):
 
             write(args.markdown, markdown(report, changed))
         return 1 if report.over_budget else 0
+
+
+def _of_build(args: argparse.Namespace, console: Console) -> int:
+    """The models of a finished build."""
+    from dataclasses import replace
+
+    from tinyml.report import changes, facts, text
+    from tinyml.report.html import page
+    from tinyml.report.image import reports_of_build
+    from tinyml.report.markdown import markdown
+
+    for name in NOT_OF_BUILDS:
+        if getattr(args, name):
+            raise ConfigError(
+                f"--{name} does not go with -d: the build decides", "tinyml report MODEL, without -d"
+            )
+    reports = [
+        replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
+        for report in reports_of_build(args.build_dir, str(args.model) if args.model else "")
+    ]
+    named = [path for path in (args.json, args.html, args.markdown, *args.against) if path]
+    if named and len(reports) > 1:
+        known = " or ".join(report.model for report in reports)
+        raise ConfigError("the image has several models, and a file has one report", f"MODEL: {known}")
+    earlier = [(path.stem, facts.load(path)) for path in args.against]
+    for number, report in enumerate(reports):
+        changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
+        if args.json and str(args.json) == "-":
+            console.file.write(report.to_json())
+        else:
+            if number:
+                console.print()
+            text.show(report, roomy(console))
+            for name, items in changed:
+                console.print()
+                text.show_changes(items, roomy(console), name if len(changed) > 1 else "")
+        if args.json and str(args.json) != "-":
+            write(args.json, report.to_json())
+        if args.html:
+            write(args.html, page(report, earlier))
+        if args.markdown:
+            write(args.markdown, markdown(report, changed))
+    return 1 if any(report.over_budget for report in reports) else 0
+
+
+NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization")
 
 
 def _options(args: argparse.Namespace) -> Options:

@@ -1,0 +1,76 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What `report -d` reads from the image of a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tinyml.bounds.elf import Elf, Section
+from tinyml.report.image import CODE, CONSTANTS, VALUES, ZEROS, bytes_by_owner, image_bytes
+from tinyml.verbs.cli import main
+
+MAP = """
+Discarded input sections
+
+ .text.unused   0x00000000       0x40 modules/tinyml/libtinyml_kernels.a(dense.c.obj)
+
+Linker script and memory map
+
+text            0x00000100      0x200
+ .text.tinyml_conv_s8
+                0x00000100       0x80 modules/tinyml/libtinyml_kernels.a(conv_s8.c.obj)
+ .text.kws_run  0x00000180       0x20 modules/tinyml/libtinyml_model_kws.a(kws.c.obj)
+ .text.main     0x000001a0       0x10 app/libapp.a(main.c.obj)
+rodata          0x00000300      0x100
+ .rodata.kws    0x00000300       0xf0 modules/tinyml/libtinyml_model_kws.a(kws.c.obj)
+datas           0x20000000       0x10
+ .data.claim    0x20000000        0x8 modules/tinyml/libtinyml.a(claim.c.obj)
+noinit          0x20000100      0x400
+ .tinyml_arena.kws
+                0x20000100      0x400 libtinyml_arenas.a(arenas.c.obj)
+ .debug_info    0x00000150      0x999 modules/tinyml/libtinyml_kernels.a(conv_s8.c.obj)
+ .comment       0x00000150       0x27 modules/tinyml/libtinyml_kernels.a(conv_s8.c.obj)
+"""
+
+
+def section(name: str, address: int, count: int, writable: bool, code: bool, zeros: bool = False) -> Section:
+    return Section(name, address, None if zeros else bytes(count), count, writable, code)
+
+
+ELF = Elf(
+    (
+        section("text", 0x100, 0x200, False, True),
+        section("rodata", 0x300, 0x100, False, False),
+        section("datas", 0x20000000, 0x10, True, False),
+        section("noinit", 0x20000100, 0x400, True, False, zeros=True),
+    ),
+    (),
+)
+
+
+def test_bytes_belong_to_libraries() -> None:
+    """Discarded sections and what a debugger reads are not in the image."""
+    assert bytes_by_owner(ELF, MAP) == {
+        ("_kernels", CODE): 0x80,
+        ("_model_kws", CODE): 0x20,
+        ("_model_kws", CONSTANTS): 0xF0,
+        ("", VALUES): 8,
+        ("_arenas", ZEROS): 0x400,
+    }
+    assert image_bytes(ELF) == (0x310, 0x410)
+
+
+def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report"]) != 0
+    assert "which model?" in capsys.readouterr().err
+    assert main(["report", "-d", str(tmp_path)]) != 0
+    assert "has no image with a model" in capsys.readouterr().err
+    assert main(["report", "-d", str(tmp_path), "--on", "qemu-cortex-m4"]) != 0
+    assert "--on does not go with -d" in capsys.readouterr().err
+    (tmp_path / "zephyr").mkdir()
+    (tmp_path / "zephyr" / "zephyr.elf").write_bytes(b"\x7fELF\x02\x01" + bytes(64))
+    assert main(["report", "-d", str(tmp_path)]) != 0
+    assert "is not an ELF file for a 32-bit core" in capsys.readouterr().err
