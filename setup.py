@@ -21,6 +21,7 @@ from tinyml.setup import zephyr_descriptor  # which requires nothing but the sta
 ROOT = Path(__file__).parent
 
 FOLDERS = ("zephyr", "zephyr_module", "boards")
+DEMO = Path("samples/digits/model.onnx")  # of `tinyml demo`
 HOOKS = ("west_commands.py", "platformio_hook.py")
 
 
@@ -40,6 +41,8 @@ class BuildWithModule(build_py):
         descriptor = module / zephyr_descriptor.FILE
         text = descriptor.read_text(encoding="utf-8")
         descriptor.write_text(zephyr_descriptor.without_packages(text), encoding="utf-8")
+        (module / DEMO.parent).mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / DEMO, module / DEMO)
         for name in HOOKS:
             shutil.copy(ROOT / "plugin" / name, module / name)
 

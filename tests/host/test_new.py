@@ -153,3 +153,61 @@ def test_a_board_without_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert make(tmp_path / "app", "-b", "small") == 1
     assert "try: `--optimize ram` (" in capsys.readouterr().err
     assert not (tmp_path / "app").exists()
+
+
+GESTURES = ("normalize", "axes=3", "rate=50", "stride=16", "mean=0,0,9.81", "std=4")
+SOURCES = {
+    "microphone": ("wake_word", ["--frontend", "micro", "--frontend", "step_ms=10"], "replay.wav"),
+    "accelerometer": (
+        "gesture",
+        [word for setting in GESTURES for word in ("--frontend", setting)],
+        "replay.csv",
+    ),
+    "camera": ("person", [], "replay.png"),
+    "csv": ("digits", [], "data.csv"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_inputs_from_a_source(source: str, tmp_path: Path) -> None:
+    """The program feeds the model from it, and boards without the device replay a recording that fits."""
+    sample, words, replayed = SOURCES[source]
+    app = tmp_path / "app"
+    model = str(ROOT / "samples" / sample / "model.onnx")
+    assert main(["new", str(app), "--model", model, "--name", "net", "--from", source, *words]) == 0
+    program = (app / "src" / "main.c").read_text()
+    assert ("net_feed(" in program) == bool(words)
+    assert "decide(" in program
+    assert not (app / "src" / "sample.h").exists()
+    assert "has" in (app / "sample.yaml").read_text() or "have ended" in (app / "sample.yaml").read_text()
+    if source == "csv":
+        rows = (app / replayed).read_text().splitlines()
+        assert {len(row.split(",")) for row in rows} == {64}
+        assert "file(STRINGS data.csv rows)" in (app / "CMakeLists.txt").read_text()
+        return
+    assert f'recording = "{replayed}"' in (app / "app.overlay").read_text()
+    options = {"microphone": ["--rate", "16000"], "accelerometer": ["--channels", "3"]}
+    pictures = ["--width", "32", "--height", "32"]
+    script = ROOT / "zephyr_module" / "scripts" / "recording.py"
+    checked = [sys.executable, str(script), str(app / replayed), "x.c", "--name", "x", "--check"]
+    subprocess.run([*checked, *options.get(source, pictures)], check=True)
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--from", "microphone"], "--from microphone needs a front end"),
+        (
+            ["--from", "accelerometer", "--frontend", "micro", "--frontend", "step_ms=10"],
+            "an accelerometer gives 3 x float",
+        ),
+        (["--from", "csv", "--platformio"], "makes an application for Zephyr"),
+    ],
+)
+def test_sources_that_do_not_fit(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = ROOT / "samples" / ("wake_word" if "micro" in words else "digits") / "model.onnx"
+    assert main(["new", str(tmp_path / "app"), "--model", str(model), *words]) != 0
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "app").exists()

@@ -276,3 +276,23 @@ def test_markdown_for_a_comment(tmp_path: Path) -> None:
     assert "% of 100 |" in text
     assert "**Over budget:** " in text
     assert "| layer Conv conv1 | tinyml\\_conv\\_pairs\\_s8 | tinyml\\_conv\\_halves\\_s8 | kernel |" in text
+
+
+def test_one_page_for_somebody_who_decides(tmp_path: Path) -> None:
+    """With calibration data, float and int8 stand side by side, with bars as long as the figures say."""
+    data, page = tmp_path / "cal.npz", tmp_path / "page.html"
+    np.savez(data, x=np.random.default_rng(0).random((8, 1, 8, 8), np.float32))
+    model = Path(__file__).parents[2] / "samples" / "digits" / "model_float.onnx"
+    words = ["report", str(model), "-b", "nrf52840dk", "--quantize", str(data), "--summary", str(page)]
+    assert main([*words, "--json", str(tmp_path / "int8.json")]) == 0
+    assert main(["report", str(model), "-b", "nrf52840dk", "--json", str(tmp_path / "float.json")]) == 0
+    text = page.read_text()
+    assert "<th>float</th><th>int8</th>" in text
+    before, after = (facts.load(tmp_path / f"{kind}.json") for kind in ("float", "int8"))
+    for report in (before, after):
+        assert f">{report.ram_bytes:,} bytes<" in text
+        assert f">{report.flash_bytes:,} bytes<" in text
+        assert f">{report.milliseconds:,.2f} ms<" in text
+    assert f'style="width: {100 * after.ram_bytes / before.ram_bytes:.1f}%"' in text
+    assert "It fits: less than 1% of the RAM" in text or "It fits: 1% of the RAM" in text
+    assert "of decisions unchanged" in text

@@ -19,6 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
+from tinyml.api import pareto, searching
 from tinyml.base.errors import ConfigError, ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +113,33 @@ def test_the_plot() -> None:
     assert "width" in found._repr_html_()
     with pytest.raises(ConfigError, match="unknown cost 'time'"):
         found.plot("time")
+
+
+def test_trials_that_another_process_still_runs_do_not_count(tmp_path: Path) -> None:
+    import optuna
+
+    storage = str(tmp_path / "journal.log")
+    other = optuna.create_study(
+        study_name="tinyml", storage=searching._storage(storage), directions=["maximize"]
+    )
+    other.ask()  # never told: it is running
+    found = tinyml.search(
+        build, lambda trial, model: 1.0, budget={"ram": "64K"}, trials=2, storage=storage, progress=False
+    )
+    assert [one.number for one in found.candidates] == [1, 2]
+    assert all(one.score == 1.0 for one in found.candidates)
+
+
+def test_the_plot_names_the_best_and_the_budget() -> None:
+    points = [pareto.Point(10, 0.5, "a", True, "width 8"), pareto.Point(20, 0.9, "b", True, "width 16")]
+    points.append(pareto.Point(30, 0.4, "c", False))
+    drawn = pareto.scatter(points, "ram", "score", 40)
+    assert ">width 8<" in drawn
+    assert ">width 16<" in drawn
+    assert ">budget 40<" in drawn
+    assert "budget" not in pareto.scatter(points, "ram", "score", 400), "far beyond all points"
+    same = [pareto.Point(10, 0.5, "a", True, "one"), pareto.Point(10, 0.501, "b", True, "two")]
+    assert ">one<" not in pareto.scatter([*same, *points], "ram", "score"), "labels do not cover each other"
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,25 @@ def test_a_new_application_passes_its_own_tests(board: str, tmp_path: Path) -> N
     ended = twister([app], [board], tmp_path)
     assert set(ended.values()) == {"passed"}, ended
     assert {name.rpartition("/")[2] for name, _ in ended} == {"app.digits", "tinyml.digits"}
+
+
+SOURCES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("microphone", "wake_word", ("micro", "step_ms=10")),
+    ("accelerometer", "gesture", ("normalize", "rate=50", "axes=3", "stride=16", "mean=0,0,9.81", "std=4")),
+    ("camera", "person", ()),
+    ("csv", "digits", ()),
+)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("source, sample, frontend", SOURCES)
+def test_a_new_application_with_a_stream(
+    source: str, sample: str, frontend: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It replays a recording to its end, on an emulated core and on this computer."""
+    app = tmp_path / "app"
+    words: list[str | Path] = ["--model", DIGITS.parent / sample / "model.onnx", "--name", "net"]
+    words += [word for setting in frontend for word in ("--frontend", setting)]
+    run(["west", "tinyml", "new", app, *words, "--from", source], tmp_path)
+    ended = twister([app], ["qemu_cortex_m3", NATIVE], tmp_path)
+    assert set(ended.values()) == {"passed"}, ended

@@ -197,6 +197,10 @@ function(tinyml_check_models)
       "  try: west tinyml add MODEL")
   endif()
   tinyml_choose_kernels()
+  if(models) # (gdb) source build/tinyml/gdb.py
+    get_property(runtime GLOBAL PROPERTY TINYML_RUNTIME_DIR)
+    configure_file(${runtime}/../harness/gdb_commands.py ${APPLICATION_BINARY_DIR}/tinyml/gdb.py COPYONLY)
+  endif()
   # Kernels serve all models: they are compiled for size if every model is.
   set(small ${models})
   foreach(model IN LISTS models)

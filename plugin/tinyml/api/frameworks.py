@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyml.api import exporters
 from tinyml.base.errors import ConfigError, ModelError, ToolError
 from tinyml.reference.session import quiet
 
@@ -28,7 +29,15 @@ ML_OPSET = 3
 
 def to_onnx(model: Any, example: Any = None) -> bytes | None:
     """The bytes of an ONNX file; None if ``model`` is not a model of a known framework."""
-    for module, convert in (("onnx", _proto), ("torch", _torch), ("sklearn.base", _sklearn)):
+    for module, convert in (
+        ("onnx", _proto),
+        ("keras", exporters.from_keras),
+        ("torch", _torch),
+        ("xgboost", exporters.from_xgboost),  # some of these are estimators of scikit-learn, too
+        ("lightgbm", exporters.from_lightgbm),
+        ("catboost", exporters.from_catboost),
+        ("sklearn.base", _sklearn),
+    ):
         if module in sys.modules and (content := convert(sys.modules[module], model, example)) is not None:
             return content
     return None

@@ -12,6 +12,8 @@ from html import escape
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 50
 TICKS = 5
+LABEL, LETTER, LINE = 40, 6.2, 13  # letters of a label at most, and pixels of a letter and of a line
+FAR = 1.5  # budgets beyond this many times the largest cost are left out
 
 DARK = """<style>@media (prefers-color-scheme: dark) {
 .plot-paper { fill: #14181d; } .plot-words { fill: #c5cdd6; } .plot-grid { stroke: #333b45; }
@@ -26,6 +28,7 @@ class Point:
     y: float
     title: str  # shown where the pointer rests
     best: bool  # part of the front
+    label: str = ""  # written beside it, if there is room
 
 
 def scatter(
@@ -35,7 +38,7 @@ def scatter(
 
     ``joined``: a line joins the front, which makes sense if both axes are all that is compared.
     """
-    xs = _Axis([point.x for point in points], LEFT, WIDTH - RIGHT)
+    xs = _Axis([point.x for point in points], LEFT, WIDTH - RIGHT, limit)
     ys = _Axis([point.y for point in points], HEIGHT - BOTTOM, TOP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
@@ -55,6 +58,7 @@ def scatter(
     if limit is not None and xs.low <= limit <= xs.high:
         x = xs.at(limit)
         parts += [_line(x, TOP, x, HEIGHT - BOTTOM, "limit", "#c33", 'stroke-dasharray="4 3"')]
+        parts += [_text(x - 6, HEIGHT - BOTTOM - 8, f"budget {_short(limit)}", "end")]
     front = sorted((point for point in points if point.best), key=lambda point: point.x)
     if joined and len(front) > 1:
         path = " ".join(f"{xs.at(point.x):.1f},{ys.at(point.y):.1f}" for point in front)
@@ -67,14 +71,35 @@ def scatter(
             f'<circle class="plot-{kind}" cx="{xs.at(point.x):.1f}" cy="{ys.at(point.y):.1f}" r="{radius}" '
             f'fill="{colour}"><title>{escape(point.title)}</title></circle>'
         ]
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *_labels(front, xs, ys), "</svg>", ""])
+
+
+def _labels(front: Sequence[Point], xs: _Axis, ys: _Axis) -> list[str]:
+    """What the best points are, from the highest down, where no label covers another one."""
+    parts: list[str] = []
+    taken: list[tuple[float, float, float]] = []  # left, right, baseline
+    for point in sorted(front, key=lambda point: -point.y):
+        words = point.label if len(point.label) <= LABEL else f"{point.label[: LABEL - 1]}…"
+        width = LETTER * len(words)
+        right = xs.at(point.x) + 9 + width < WIDTH
+        left = xs.at(point.x) + 9 if right else xs.at(point.x) - 9 - width
+        base = ys.at(point.y) + 4
+        free = all(left > b or left + width < a or abs(base - y) > LINE for a, b, y in taken)
+        if words and free and left > LEFT:
+            taken.append((left, left + width, base))
+            parts.append(_text(left if right else left + width, base, words, "start" if right else "end"))
+    return parts
 
 
 class _Axis:
     """From values to pixels, with a margin; ``ticks`` are round numbers."""
 
-    def __init__(self, values: Sequence[float], first: float, last: float) -> None:
+    def __init__(
+        self, values: Sequence[float], first: float, last: float, limit: float | None = None
+    ) -> None:
         low, high = min(values, default=0.0), max(values, default=1.0)
+        if limit is not None and high < limit <= FAR * high:
+            high = limit  # a budget that is near is in sight
         margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
         self.low, self.high = low - margin, high + margin
         self.first, self.last = first, last

@@ -61,7 +61,13 @@ class SearchResult:
         if axis not in BUDGETS:
             raise ConfigError(f"unknown cost {axis!r}", f"one of: {', '.join(BUDGETS)}")
         points = [
-            pareto.Point(found.costs[axis], found.score, f"{found.number}: {_words(found.parameters)}", best)
+            pareto.Point(
+                found.costs[axis],
+                found.score,
+                f"{found.number}: {_words(found.parameters)}",
+                best,
+                label=f"{found.number}: {_words(found.parameters)}" if best else "",
+            )
             for found in self.candidates
             if found.score is not None and axis in found.costs
             for best in [found in self.front]
@@ -100,7 +106,7 @@ def search(
     name: str = "tinyml",
     seed: int | None = None,
     example: Any = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> SearchResult:
     """Look for models with a high score within a budget.
 
@@ -114,7 +120,7 @@ def search(
     its RAM and flash as limits unless ``budget`` has others. ``objectives``: ``score``, and costs to keep
     low at the same time. ``trials``: how many the study gets, from all processes together. ``storage``: a
     journal file that several processes share, or the URL of a database for Optuna; the study called
-    ``name`` in it is continued.
+    ``name`` in it is continued. ``progress``: show a bar on stderr.
     """
     engine = _optuna()
     if board:
@@ -211,22 +217,23 @@ def _costs(found: Cost, mhz: float | None) -> dict[str, float]:
 def _result(
     study: optuna.Study, wanted: Sequence[str], limits: Mapping[str, float], states: Any
 ) -> SearchResult:
-    candidates = tuple(
-        Candidate(
+    finished = (states.COMPLETE, states.PRUNED)  # another process may still train others
+    candidates = {
+        trial.number: Candidate(
             trial.number,
             dict(trial.params),
             trial.user_attrs.get("costs", {}),
             trial.user_attrs.get("score") if trial.state == states.COMPLETE else None,
             trial.user_attrs.get("why", "" if trial.state == states.COMPLETE else trial.state.name.lower()),
         )
-        for trial in study.get_trials(deepcopy=False)
-    )
+        for trial in study.get_trials(deepcopy=False, states=finished)
+    }
     best = {
         tuple(trial.values): trial.number for trial in reversed(study.best_trials)
     }  # of equals, the first
-    front = [candidates[number] for number in sorted(best.values())]
+    front = [candidates[number] for number in sorted(best.values()) if number in candidates]
     front.sort(key=lambda found: -(found.score or 0.0))
-    return SearchResult(tuple(wanted), dict(limits), candidates, tuple(front))
+    return SearchResult(tuple(wanted), dict(limits), tuple(candidates.values()), tuple(front))
 
 
 def _limits(budget: Mapping[str, str | float], mhz: float | None) -> dict[str, float]:

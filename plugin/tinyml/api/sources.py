@@ -23,7 +23,8 @@ from tinyml.settings.options import of_options
 
 ModelLike: TypeAlias = Any
 """A path, the bytes of a file, an ``onnx.ModelProto``, a ``Model``, a ``torch.nn.Module`` with example
-inputs, a ``torch.export.ExportedProgram`` or a fitted scikit-learn estimator."""
+inputs, a ``torch.export.ExportedProgram``, a Keras model, a fitted scikit-learn estimator, or a model of
+XGBoost, LightGBM or CatBoost."""
 
 TFLITE_MAGIC = b"TFL3"
 
@@ -145,6 +146,7 @@ def as_model(
         raise ConfigError(
             f"{type(model).__module__}.{type(model).__qualname__} is not a model",
             "a path, bytes, an onnx.ModelProto, a torch.nn.Module with example inputs, a "
-            "torch.export.ExportedProgram or a scikit-learn estimator",
+            "torch.export.ExportedProgram, a Keras model, a scikit-learn estimator, or a model of XGBoost, "
+            "LightGBM or CatBoost",
         )
     return Model(name or "model", stored=content, shapes=shapes)

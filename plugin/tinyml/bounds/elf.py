@@ -65,7 +65,7 @@ class Elf:
 
 
 def read_elf(path: Path, any_core: bool = False) -> Elf:
-    """The file, which must be for a 32-bit Arm core, or with ``any_core`` for any 32-bit little-endian one."""
+    """The file, which must be for a 32-bit Arm core; ``any_core``: for any 32-bit little-endian one."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tinyml.base import limits
 from tinyml.base.errors import ModelError
+from tinyml.importers.other_formats import SAVED_MODEL
 
 TFLITE_MAGIC = b"TFL3"
 
@@ -110,6 +111,9 @@ def _content(path: Path, missing: str, hint: str) -> bytes:
     except FileNotFoundError:
         raise ModelError(missing, hint) from None
     except IsADirectoryError:
+        if (path / "saved_model.pb").is_file():
+            hint = SAVED_MODEL.format(name=path, stem=path.name)
+            raise ModelError(f"{path} is a SavedModel of TensorFlow", hint) from None
         raise ModelError(f"{path} is a folder, not a model file", "name the .onnx or .tflite in it") from None
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from None

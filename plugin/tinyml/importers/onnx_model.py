@@ -11,6 +11,7 @@ from tinyml.importers.model_file import ModelFile
 from tinyml.importers.onnx_check import check
 from tinyml.importers.onnx_outputs import keep_outputs
 from tinyml.importers.onnx_proto import all_tensors, decoded, entries_of
+from tinyml.importers.other_formats import recognise
 
 OLDEST_OPSET = 7
 
@@ -19,10 +20,8 @@ def parse(file: ModelFile) -> onnx.ModelProto:
     """The model, or a message that says what the file is instead."""
     model = decoded(file.content)
     if not model.graph.node and not model.graph.output:
-        raise ModelError(
-            f"{file.path} is not a model: {_resembles(file.content)}",
-            "give an ONNX (.onnx) or TensorFlow Lite (.tflite) file",
-        )
+        what, hint = recognise(file.content, str(file.path))
+        raise ModelError(f"{file.path} is not a model: {what}", hint)
     check(model, file.path)
     for tensor in all_tensors(model.graph):
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
@@ -36,18 +35,6 @@ def parse(file: ModelFile) -> onnx.ModelProto:
     if file.outputs:
         keep_outputs(model, file.outputs)
     return model
-
-
-def _resembles(content: bytes) -> str:
-    if not content:
-        return "the file is empty"
-    if content.startswith(b"version https://git-lfs"):
-        return "it is a Git LFS pointer (run `git lfs pull`)"
-    if content.startswith(b"PK\x03\x04"):
-        return "it is a zip archive (a PyTorch or Keras file?)"
-    if content.startswith(b"\x89HDF"):
-        return "it is an HDF5 file (Keras?)"
-    return "its content is neither ONNX nor TensorFlow Lite"
 
 
 def _take_in(tensor: onnx.TensorProto, file: ModelFile) -> None:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,9 @@ from tinyml.base.naming import shape_text
 from tinyml.base.templates import render
 from tinyml.cores.targets import find_target
 from tinyml.ir import Array, DType
+from tinyml.projects.editor import editor_files
+from tinyml.projects.sources import STOPPED, source_files
 from tinyml.projects.twister import LICENCE, PLATFORMS
-from tinyml.settings.schema import schema
 
 ZEPHYR, PLATFORMIO, BARE_METAL = "zephyr", "platformio", "bare-metal"
 MOST_SCORES = 256  # of the first output that the program looks at
@@ -30,6 +30,7 @@ class Sample:
     inputs: Sequence[Array]
     scores: Array
     origin: str
+    rows: Sequence[Array] = ()  # real numbers of the first input, of several samples
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,29 @@ class Plan:
     platform: str = ""
     framework: str = ""
     options: str = ""  # of `tinyml compile`, for a Makefile, as a shell reads them
+    source: str = ""  # of the inputs: one of sources.SOURCES, or empty for one sample
 
 
 def application_files(
-    plan: Plan, summary: Mapping[str, Any], sample: Sample, labels: Sequence[str] = ()
-) -> dict[str, str]:
-    """All files by path except the model, tinyml.yaml and its test. ``labels``: the names of the classes."""
+    plan: Plan,
+    summary: Mapping[str, Any],
+    sample: Sample,
+    labels: Sequence[str] = (),
+    rows: Sequence[Array] = (),
+) -> dict[str, bytes]:
+    """All files by path except the model, tinyml.yaml and its test.
+
+    ``labels``: the names of the classes. ``rows``: more inputs, for a program that goes through a table.
+    """
     context = _context(plan, summary, sample, labels)
+    files = {path: text.encode() for path, text in _texts(plan, context).items()}
+    if plan.source:
+        files.pop("src/sample.h")
+        files |= source_files(plan.source, context, summary, rows)
+    return files
+
+
+def _texts(plan: Plan, context: Mapping[str, Any]) -> dict[str, str]:
     arduino = bool(context["arduino"])
     files = {
         "src/main.cpp" if arduino else "src/main.c": render("projects", "app_main.c.j2", context),
@@ -60,13 +77,11 @@ def application_files(
         "AGENTS.md": render("projects", "app_agents.md.j2", context),
     }
     if plan.kind == ZEPHYR:
-        schemas = {"yaml.schemas": {".vscode/tinyml.schema.json": "tinyml.yaml"}}
         files |= {
             "CMakeLists.txt": render("projects", "app_cmake.txt.j2", context),
             "prj.conf": f"{LICENCE}\nCONFIG_MAIN_STACK_SIZE=4096\n",
             "sample.yaml": render("projects", "app_sample.yaml.j2", context),
-            ".vscode/settings.json": json.dumps(schemas, indent=1) + "\n",
-            ".vscode/tinyml.schema.json": json.dumps(schema(), indent=1) + "\n",
+            **editor_files(plan.name, plan.board),
             ".gitignore": "/build/\n/twister-out*/\n",
         }
     elif plan.kind == PLATFORMIO:
@@ -93,6 +108,8 @@ def _context(plan: Plan, summary: Mapping[str, Any], sample: Sample, labels: Seq
     tools = "" if here else "arm-none-eabi-" if target.arm else "riscv64-unknown-elf-"
     return {
         "kind": plan.kind,
+        "source": plan.source,
+        "stopped": STOPPED.get(plan.source, ""),
         "app": plan.app,
         "name": plan.name,
         "macro": plan.name.upper(),

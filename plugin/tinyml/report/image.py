@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model takes in the image of a finished build: sections of the ELF file, owners from the linker's map."""
+"""What a model takes in the image of a finished build, by the ELF file and the linker's map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tinyml.bounds.images import BuiltModel, built_models
 from tinyml.report import facts
 from tinyml.report.facts import Image, Report
 
-_ROW = re.compile(r"^ (?!\.(?:debug|comment|ARM\.attributes))(?:[*.\w]\S*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$")
+_ROW = re.compile(
+    r"^ (?!\.(?:debug|comment|ARM\.attributes))(?:[*.\w]\S*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$"
+)
 _LIBRARY = re.compile(r"libtinyml(_\w+)?\.a\(")
 CODE, CONSTANTS, VALUES, ZEROS = "code", "constants", "values", "zeros"
 MODULE, KERNELS, CMSIS_NN = "", "_kernels", "_cmsis_nn"

@@ -22,6 +22,16 @@ def zephyr_module() -> Path | None:
     return None
 
 
+def gdb_commands() -> Path:
+    """The script that GDB sources."""
+    return Path(__file__).parents[1] / "harness" / "gdb_commands.py"
+
+
+def cmake_package() -> Path:
+    """The folder with tinymlConfig.cmake."""
+    return PACKAGE / "projects" / "cmake_package"
+
+
 def platformio_hook() -> Path:
     """The script for `extra_scripts`."""
     for folder in (CLONE / "plugin", INSTALLED):

@@ -12,16 +12,18 @@ from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
 from tinyml.verbs.bound import Bound
-from tinyml.verbs.build_systems import PlatformioHook, RuntimeFolder, ZephyrModule
+from tinyml.verbs.build_systems import CmakePackage, PlatformioHook, RuntimeFolder, ZephyrModule
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.completion import Completion
 from tinyml.verbs.cost import Cost
+from tinyml.verbs.demo import Demo
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.evaluate import Evaluate
 from tinyml.verbs.evidence import Evidence
 from tinyml.verbs.explore import Explore
 from tinyml.verbs.features import Features
+from tinyml.verbs.gdb import Gdb
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.new import New
@@ -29,6 +31,7 @@ from tinyml.verbs.new_operator import NewOperator
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.opt import Opt
 from tinyml.verbs.pack import Pack
+from tinyml.verbs.packages import Arduino, CmsisPack, EspIdf
 from tinyml.verbs.player import Player
 from tinyml.verbs.profile import Profile
 from tinyml.verbs.quantize import Quantize
@@ -41,6 +44,7 @@ from tinyml.verbs.watch import Watch
 from tinyml.verbs.web import Web
 
 VERBS: tuple[Verb, ...] = (
+    Demo(),
     New(),
     Add(),
     ListModels(),
@@ -64,6 +68,7 @@ VERBS: tuple[Verb, ...] = (
     Verify(),
     Evaluate(),
     Profile(),
+    Gdb(),
     Watch(),
     Web(),
     Bench(),
@@ -71,6 +76,10 @@ VERBS: tuple[Verb, ...] = (
     RuntimeFolder(),
     ZephyrModule(),
     PlatformioHook(),
+    Arduino(),
+    EspIdf(),
+    CmsisPack(),
+    CmakePackage(),
     PrintSchema(),
     Completion(),
 )

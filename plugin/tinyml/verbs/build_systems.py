@@ -52,6 +52,24 @@ class RuntimeFolder(Verb):
         return 0
 
 
+class CmakePackage(Verb):
+    """Print the folder of the CMake package, for projects that call find_package(tinyml).
+
+    For example: cmake -B build -Dtinyml_DIR="$(tinyml cmake)", and in CMakeLists.txt
+    find_package(tinyml REQUIRED), tinyml_add_model(kws models/kws.onnx TARGET cortex-m4).
+    """
+
+    name = "cmake"
+    help = "print the folder of the CMake package, for find_package(tinyml)"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        print(installation.cmake_package())
+        return 0
+
+
 class ZephyrModule(Verb):
     """Print the folder of the Zephyr module, for builds without west-tinyml in the west manifest.
 

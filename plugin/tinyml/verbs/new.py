@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tinyml.pipeline import Compiled
     from tinyml.projects.new_application import Plan, Sample
 
-OFFERED = ("shapes", "outputs", "optimize", "classes", "quantize")
+OFFERED = ("shapes", "outputs", "optimize", "classes", "quantize", "frontend")
 """Settings of the model that the command takes; tinyml.yaml can have all others later."""
 DEFAULT_BOARD = "qemu_cortex_m3"
 
@@ -43,6 +43,7 @@ class New(Verb):
     --bare-metal a Makefile that compiles the model to a library.
 
       tinyml new wake --model kws.onnx -b nrf52840dk/nrf52840 --classes yes,no,unknown
+      tinyml new wake --model kws.onnx --from microphone --frontend kind=micro --frontend step_ms=10
     """
 
     name = "new"
@@ -64,6 +65,14 @@ class New(Verb):
         kinds = parser.add_mutually_exclusive_group()
         kinds.add_argument("--platformio", action="store_true", help="a PlatformIO project")
         kinds.add_argument("--bare-metal", action="store_true", help="a Makefile, without a framework")
+        parser.add_argument(
+            "--from",
+            dest="source",
+            choices=("microphone", "accelerometer", "camera", "csv"),
+            default="",
+            help="where inputs come from (Zephyr; default: one sample). Boards without such a device "
+            "replay a recording; csv: every row of data.csv",
+        )
         parser.add_argument(
             "--platform", default="", metavar="P", help="PlatformIO: the board's platform, such as ststm32"
         )
@@ -87,6 +96,7 @@ class New(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.projects.new_application import application_files
+        from tinyml.projects.sources import check_source
 
         if args.app.exists() and (not args.app.is_dir() or any(args.app.iterdir())):
             raise ConfigError(f"{args.app} already exists", "another folder, or `tinyml add` in this one")
@@ -104,15 +114,15 @@ class New(Verb):
             plan = _plan(args, entry)
             compiled = _compiled(app, entry, plan.target)
             _check_memory(compiled, app, entry, plan)
+            if plan.source:
+                check_source(plan.source, compiled.summary)
             sample = _sample(app, entry, args.input)
-            written = application_files(plan, compiled.summary, sample, compiled.graph.labels)
-            contents: dict[Path, bytes | None] = {
-                staging / path: text.encode() for path, text in written.items()
-            }
+            written = application_files(plan, compiled.summary, sample, compiled.graph.labels, sample.rows)
+            contents: dict[Path, bytes | None] = {staging / path: data for path, data in written.items()}
             if plan.kind != "bare-metal":
                 contents[app.manifest_path] = edit.add_model("", entry).encode()
             if plan.kind == "zephyr":
-                contents[app.prj_conf_path] = edit.switch_on(written["prj.conf"]).encode()
+                contents[app.prj_conf_path] = edit.switch_on(written["prj.conf"].decode()).encode()
                 boards = [plan.board] if plan.board else []
                 place = make_test.place_for(app, name)
                 contents |= make_test.contents(app, entry, args.input, place, platforms=boards)
@@ -166,14 +176,15 @@ def _plan(args: argparse.Namespace, entry: manifest.ModelEntry) -> Plan:
             f"PlatformIO also needs the platform and the framework of {args.board}",
             f"`pio boards {args.board}` prints both: --platform ststm32 --framework arduino, for example",
         )
+    if args.source and kind != ZEPHYR:
+        raise ConfigError(f"--from {args.source} makes an application for Zephyr", "leave out one of them")
     board = args.board or (DEFAULT_BOARD if kind == ZEPHYR and not args.target else "")
     target = args.target or (find_board(board).target if board else "cortex-m3")
     flags = {key: table.settings()[key].flag for key in OFFERED}
     words = [f" {flags[key]} {shlex.quote(word)}" for key in OFFERED for word in words_of(args, key)]
     name = c.identifier(args.app.resolve().name)
-    return Plan(
-        kind, name, entry.name, entry.file, target, board, args.platform, args.framework, "".join(words)
-    )
+    place = (target, board, args.platform, args.framework)
+    return Plan(kind, name, entry.name, entry.file, *place, "".join(words), args.source)
 
 
 def _compiled(app: folder.Application, entry: manifest.ModelEntry, target: str) -> Compiled:
@@ -216,7 +227,9 @@ def _sample(app: folder.Application, entry: manifest.ModelEntry, given: Path | N
     golden = make_test.golden_of(compiled.graph, compiled.files, given)
     first = compiled.graph.tensors[compiled.graph.outputs[0]]
     origin = f"the first of {given.name}" if given else "which `tinyml new` made up"
-    return Sample(golden.inputs[0], real(golden.outputs[0][0], first).reshape(-1), origin)
+    taken = compiled.graph.tensors[compiled.graph.inputs[0]]
+    rows = [real(inputs[0], taken) for inputs in golden.inputs]
+    return Sample(golden.inputs[0], real(golden.outputs[0][0], first).reshape(-1), origin, rows)
 
 
 def _report(console: Console, app: Path, plan: Plan, compiled: Compiled) -> None:

@@ -61,6 +61,12 @@ class Report(Verb):
         )
         parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
         parser.add_argument(
+            "--summary",
+            type=Path,
+            metavar="FILE",
+            help="write one page without layers; with --quantize, float and int8 side by side",
+        )
+        parser.add_argument(
             "--markdown", type=Path, metavar="FILE", help="write a summary as Markdown tables"
         )
         parser.add_argument(
@@ -139,6 +145,14 @@ class Report(Verb):
             from tinyml.report.markdown import markdown
 
             write(args.markdown, markdown(report, changed))
+        if args.summary:
+            from tinyml.report.one_page import one_page
+
+            before = earlier[-1][1] if earlier else None
+            if before is None and options.quantize is not None and pack is None:
+                plain = replace(options, quantize=None)
+                before = replace(collect(args.model, plain, args.on), mhz=report.mhz, chip=report.chip)
+            write(args.summary, one_page(report, before))
         return 1 if report.over_budget else 0
 
 
@@ -185,7 +199,7 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
     return 1 if any(report.over_budget for report in reports) else 0
 
 
-NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization")
+NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization", "summary")
 
 
 def _options(args: argparse.Namespace) -> Options:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tinyml.report.facts import Report
     from tinyml.slots.played_cost import PackReport
 
-NEED_THE_MODEL = ("html", "markdown", "against", "evaluation", "quantization")
+NEED_THE_MODEL = ("html", "summary", "markdown", "against", "evaluation", "quantization")
 """Options for the report of a model: a pack alone knows too little."""
 
 
