@@ -46,7 +46,7 @@ def _tasks(model: str, board: str) -> list[dict[str, Any]]:
 
 
 def _debugging() -> dict[str, Any]:
-    """For a target that waits at port 1234. `tinyml break LAYER` in the debug console: -exec tinyml break 0."""
+    """For a target that waits at port 1234. In the debug console: -exec tinyml break LAYER."""
     return {
         "name": "stop at the first layer",
         "type": "cppdbg",

@@ -26,7 +26,7 @@ class _Packaged(Verb):
     output = "DIR"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, verb=self.name)
+        add_model_arguments(parser, verb="compile")
         parser.add_argument("-o", "--output", type=Path, metavar=self.output, help=f"default: {self.default}")
         parser.set_defaults(target=self.default_target)
 
