@@ -161,7 +161,7 @@ MESON = f"""project('firmware', 'c')
 tinyml = find_program('tinyml')
 model = '{DIGITS}'
 out = meson.current_build_dir() / 'digits'
-run_command(tinyml, 'compile', model, '-o', out, '--name', 'digits', check: true)
+run_command(tinyml, 'compile', model, '-o', out, '--name', 'digits', '--target', 'generic', check: true)
 sources = run_command(tinyml, 'runtime', out / 'digits.json', check: true).stdout().split()
 include = [out, run_command(tinyml, 'runtime', check: true).stdout().strip() / 'include']
 executable('program', 'main.c', out / 'digits.c', sources, c_args: ['-I' + include[0], '-I' + include[1]])

@@ -141,9 +141,8 @@ def tensor(name: str, rest: str) -> None:
     for one in found:
         address = int(gdb.parse_and_eval(f"(unsigned long)&{report['model']}_arena")) + one["offset"]
         shape = "x".join(map(str, one["shape"]))
-        print(
-            f"{one['name']}: {shape} {one['dtype']} at {address:#x}, from layer {one['first']} to {one['last']}"
-        )
+        lives = f"from layer {one['first']} to {one['last']}"
+        print(f"{one['name']}: {shape} {one['dtype']} at {address:#x}, {lives}")
         _print(values(one, address), one["shape"], scale_of(report, one["name"]))
 
 
