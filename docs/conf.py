@@ -28,8 +28,21 @@ myst_heading_anchors = 3
 smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"west-tinyml {version}"
+html_logo = html_favicon = "figures/logo.svg"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0f766e", "color-brand-content": "#0f766e"},
+    "dark_css_variables": {"color-brand-primary": "#2dd4bf", "color-brand-content": "#5eead4"},
+}
 html_extra_path = ["published"]  # files that are no pages
-exclude_patterns = ["published", "repository.txt", "external_module.rst"]  # the latter: for Zephyr's own site
+exclude_patterns = [
+    "static",
+    "published",
+    "repository.txt",
+    "external_module.rst",
+]  # the latter: for Zephyr's own site
 autodoc_typehints = "description"
 suppress_warnings = ["misc.highlighting_failure"]  # consoles and Kconfig in code blocks
 

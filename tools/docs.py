@@ -24,7 +24,7 @@ import tinyml
 from tinyml.settings.schema import schema
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
-from tools import docs_errors, docs_json, docs_web
+from tools import docs_errors, docs_json, docs_llms, docs_web, landing_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
@@ -41,6 +41,12 @@ C_API = {
 
 SCHEMA = "tinyml.schema.json"
 """Beside the first page: editors read it from there."""
+
+BARS = """![Instructions, flash and RAM on a Cortex-M4, beside TensorFlow Lite Micro](figures/bars.svg)
+
+The same models, the same outputs bit for bit. [](BENCHMARKS.md) says how they are counted, and has all figures.
+"""
+"""On the first page, in place of a comment: the figures change with the record of the benchmarks."""
 
 PACKAGES = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo"}
 
@@ -104,6 +110,10 @@ def build(out: Path, builder: str = "html") -> int:
         published = pages / "published"
         published.mkdir()
         (published / SCHEMA).write_text(json.dumps(schema(), indent=1), encoding="utf-8")
+        (published / docs_llms.FILE).write_text(docs_llms.text(pages), encoding="utf-8")
+        (pages / "figures" / "bars.svg").write_text(landing_figures.bars(), encoding="utf-8")
+        first = (pages / "index.md").read_text(encoding="utf-8").replace("<!-- bars -->", BARS)
+        (pages / "index.md").write_text(first, encoding="utf-8")
         with (pages / "web.md").open("a", encoding="utf-8") as guide:
             guide.write(docs_web.pages(published / docs_web.FOLDER))
         sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", builder]

@@ -1,12 +1,14 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/concepts.md: ``python -m tools.figures`` writes docs/figures/*.svg."""
+"""Draws pictures of the documentation: ``python -m tools.figures`` writes docs/figures/*.svg."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from pathlib import Path
+
+from tools import landing_figures
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "figures"
 STYLE = """<style>
@@ -141,6 +143,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "bands": bands,
     "quantisation": quantisation,
     "exactness": exactness,
+    "landing": landing_figures.landing,
+    "logo": landing_figures.logo,
 }
 
 

@@ -69,6 +69,20 @@ def test_json_and_errors(site: Path) -> None:
     assert "there is no pass" in messages
 
 
+def test_the_first_page(site: Path) -> None:
+    """A picture, bars, three doors, a logo and buttons that copy; and a text for coding assistants."""
+    first = (site / "index.html").read_text(encoding="utf-8")
+    for part in ("landing.svg", "bars.svg", "logo.svg", "copy.js", "site.css"):
+        assert part in first
+    assert first.count('class="door docutils') == 3 or first.count("door") >= 3
+    bars = next(site.rglob("bars.svg")).read_text(encoding="utf-8")
+    assert bars.count('class="ours"') > 10
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([\w.]+\.html)\): \S", text)
+    assert len(linked) > 30
+    assert all((site / page).is_file() for page in linked)
+
+
 def test_pictures_are_those_that_the_code_draws() -> None:
     for name, draw in figures.FIGURES.items():
         path = figures.FOLDER / f"{name}.svg"
