@@ -44,7 +44,7 @@ SCHEMA = "tinyml.schema.json"
 
 BARS = """![Instructions, flash and RAM on a Cortex-M4, beside TensorFlow Lite Micro](figures/bars.svg)
 
-The same models, the same outputs bit for bit. [](BENCHMARKS.md) says how they are counted, and has all figures.
+The same models, the same outputs bit for bit. [](BENCHMARKS.md) has all figures, and how they are counted.
 """
 """On the first page, in place of a comment: the figures change with the record of the benchmarks."""
 

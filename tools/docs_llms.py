@@ -11,13 +11,13 @@ FILE = "llms.txt"
 INTRODUCTION = """# west-tinyml
 
 > A compiler that turns ONNX and TFLite models into plain C as part of `west build` (Zephyr) and `pio run`
-> (PlatformIO). It plans the memory, needs no interpreter and no heap, and proves that the device computes what
-> the model computes.
+> (PlatformIO). It plans the memory, needs no interpreter and no heap, and proves that the device computes
+> what the model computes.
 
 - Add a model to a Zephyr application: `west tinyml add model.onnx`, then `west build`.
 - Make an application around a model: `tinyml new APP --model model.onnx -b BOARD`; it has an AGENTS.md.
-- What a model takes: `tinyml report model.onnx --target cortex-m4`. A build that exceeds its memory prints the
-  settings that would fit, with their bytes.
+- What a model takes: `tinyml report model.onnx --target cortex-m4`. A build that exceeds its memory prints
+  the settings that would fit, with their bytes.
 - Whether the device computes the right numbers: `tinyml verify model.onnx --on qemu-cortex-m4`.
 - Every command has `--help`, and every error says what to try. Generated C is never edited.
 """
