@@ -50,7 +50,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"-I{generated}",
         f"-I{RUNTIME / 'include'}",
         "-o",
-        folder / "zephyr" / "zephyr.elf",
+        str(folder / "zephyr" / "zephyr.elf"),
     ]
     subprocess.run(["gcc", *flags, *sources, "-lm"], check=True)
     return folder

@@ -151,7 +151,7 @@ def test_find_package(tmp_path: Path) -> None:
     run("cmake", "--build", tmp_path / "build")
     assert run(tmp_path / "build" / "program") == "status 0, 10 classes\n"
     (tmp_path / "CMakeLists.txt").write_text(PROJECT.replace("--optimize ram", "--optimize nothing"))
-    words = ["cmake", "-S", tmp_path, "-B", tmp_path / "build"]
+    words = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "model digits cannot be compiled" in done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run, twister
+from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run, twister, west_build
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 NATIVE = "native_sim/native/64"
@@ -56,3 +56,18 @@ def test_a_new_application_with_a_stream(
     run(["west", "tinyml", "new", app, *words, "--from", source], tmp_path)
     ended = twister([app], ["qemu_cortex_m3", NATIVE], tmp_path)
     assert set(ended.values()) == {"passed"}, ended
+
+
+@pytest.mark.deep
+def test_layers_in_traces(tmp_path: Path) -> None:
+    """Two events for each of the six layers that do something, in every one of eight runs."""
+    app = tmp_path / "app"
+    words: list[str | Path] = ["--model", DIGITS / "model.onnx", "--name", "digits", "--from", "csv"]
+    run(["west", "tinyml", "new", app, *words], tmp_path)
+    options = ("TRACING", "TRACING_SYNC", "TRACING_CTF", "TRACING_BACKEND_POSIX", "TINYML_TRACING")
+    with (app / "prj.conf").open("a") as file:
+        file.writelines(f"CONFIG_{option}=y\n" for option in options)
+    build = west_build(app, tmp_path / "build", NATIVE)
+    program = build.folder / "zephyr" / "zephyr.exe"
+    run([program, f"-trace-file={tmp_path / 'trace'}", "-stop_at=2"], tmp_path)
+    assert (tmp_path / "trace").read_bytes().count(b"tinyml layer") == 8 * 6 * 2

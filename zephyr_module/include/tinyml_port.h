@@ -59,6 +59,14 @@ int tinyml_adapt_noted(const struct tinyml_adapt *adapt, int status);
 #define TINYML_ASSERT(condition) __ASSERT_NO_MSG(condition)
 #endif
 
+#ifdef CONFIG_TINYML_TRACING
+/** Tell Zephyr's tracing that a layer begins (1) or ends (0). */
+void tinyml_trace_layer(uint32_t layer, uint32_t begins);
+#define TINYML_TRACE(index, begins) tinyml_trace_layer(index, begins)
+#else
+#define TINYML_TRACE(index, begins) ((void)0)
+#endif
+
 #ifdef CONFIG_TINYML_PROFILING
 #include <tinyml/profile.h>
 
@@ -70,11 +78,20 @@ int tinyml_adapt_noted(const struct tinyml_adapt *adapt, int status);
 
 #define TINYML_WRAP_LAYER(index, call)                                                             \
 	do {                                                                                       \
+		TINYML_TRACE(index, 1);                                                            \
 		uint32_t tinyml_started = tinyml_profile_clock();                                  \
                                                                                                    \
 		call;                                                                              \
 		tinyml_profile_record(index, tinyml_profile_clock() - tinyml_started,              \
 				      TINYML_LAYER_TEXT(call));                                    \
+		TINYML_TRACE(index, 0);                                                            \
+	} while (0)
+#elif defined(CONFIG_TINYML_TRACING)
+#define TINYML_WRAP_LAYER(index, call)                                                             \
+	do {                                                                                       \
+		TINYML_TRACE(index, 1);                                                            \
+		call;                                                                              \
+		TINYML_TRACE(index, 0);                                                            \
 	} while (0)
 #endif
 

@@ -19,7 +19,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import gdb  # type: ignore[import-not-found,unused-ignore]
+import gdb  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 FORMATS = {
     "int8": "b",
