@@ -22,6 +22,7 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
+from tests.proofs.proving import harnesses
 from tests.standalone.test_kernels import MACHINES, layers
 from tests.support.any_plan import any_plan
 from tinyml import harness
@@ -53,8 +54,13 @@ def cases() -> dict[str, dict[str, int]]:
 
 
 def proofs() -> dict[str, str]:
-    """By source of the runtime: the harness that proves it."""
-    return {}
+    """By source of the runtime: the harness that proves it, and for which shapes."""
+    return {
+        name: f"{harness.name}: {harness.key('shapes')}"
+        for harness in harnesses()
+        for name in harness.proves
+        if name.endswith(".c")
+    }
 
 
 def text(data: dict[str, Any]) -> str:
@@ -63,9 +69,11 @@ def text(data: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--proofs", action="store_true", help="only the list of proofs, in a second")
     parser.add_argument("--check", action="store_true", help="exit with 1 if the file is out of date")
     options = parser.parse_args()
-    new = text({"cases": cases(), "proofs": proofs()})
+    known = json.loads(CHECKS.read_text(encoding="utf-8"))["cases"] if options.proofs else cases()
+    new = text({"cases": known, "proofs": proofs()})
     if options.check:
         return int(CHECKS.read_text(encoding="utf-8") != new)
     CHECKS.write_text(new, encoding="utf-8")

@@ -9,9 +9,13 @@ import pytest
 
 from tests.depth import some
 from tests.support.interpret import interpret
+from tinyml.emit.model import Provenance
+from tinyml.harness import Options as harness_options
+from tinyml.harness import run_files
 from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
 from tinyml.ops.dense.dense import Dense
 from tinyml.passes.bound_sums import bound_sums
+from tinyml.pipeline import Options, compile_graph
 
 SEEDS = range(200)
 BIASES = (0, 1000, 1 << 20, 1 << 29, (1 << 31) - 1)
@@ -60,6 +64,27 @@ def inputs(graph: Graph, rng: np.random.Generator) -> list[Array]:
         array.astype(x.dtype.numpy)
         for array in (*drawn, pairs, np.full(x.shape, low), np.full(x.shape, high), np.full(x.shape, zero))
     ]
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_zero_points_are_added_within_32_bits(sign: int, once: bool) -> None:
+    """The largest sum, a factor just below one half, and a zero point that pushes it over the edge."""
+    w = np.ones((1, 4), np.int8)
+    bias = np.array([sign * ((1 << 31) - 513)], np.int32)
+    zero = 127 if sign > 0 else -128
+    tensors = [
+        Tensor("x", (1, 4), DType.INT8, Quant.per_tensor(1.0, 0)),
+        Tensor("w", w.shape, DType.INT8, Quant.per_tensor(1.0, 0), data=w),
+        Tensor("y", (1, 1), DType.INT8, Quant.per_tensor(2.0 * (1 + 2.0**-30), zero)),
+        Tensor("b", (1,), DType.INT32, data=bias),
+    ]
+    node = Node("dense", Dense(round_once=once), ("x", "w", "b"), ("y",))
+    graph = Graph("g", {t.name: t for t in tensors}, (node,), ("x",), ("y",))
+    x = np.full((1, 4), 127 if sign > 0 else -128, np.int8)
+    compiled = compile_graph(graph, "g", Provenance("g", "0" * 64, ""), Options(target="host"))
+    found = run_files(compiled.files, "host", [{"x": x}], options=harness_options(sanitize=True))
+    assert found.outputs[0]["y"].tolist() == interpret(graph, {"x": x})["y"].tolist() == [[zero]]
 
 
 @pytest.mark.parametrize("seed", some(SEEDS))

@@ -1,0 +1,121 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What CBMC proves of the runtime and of generated C, and faults that it finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.proofs.proving import HERE, PROGRAM, PROVED, REFUTED, Harness, cbmc, harnesses, prove
+from tinyml.api.evidence.kernels import CHECKS
+from tinyml.emit.model import Provenance
+from tinyml.harness.program_build import RUNTIME_C
+from tinyml.ir import DType, Graph, Node, Quant, Tensor
+from tinyml.ops.dense.dense import Dense
+from tinyml.pipeline import Options, compile_graph
+from tools import kernel_checks
+
+
+@pytest.fixture
+def program() -> None:
+    if cbmc() is None:
+        pytest.skip(f"cbmc is not installed (nor named by {PROGRAM}): docs/evidence.md")
+
+
+def runs() -> Iterator[object]:
+    for harness in harnesses():
+        for variant in harness.variants:
+            marks = [pytest.mark.deep] if harness.key("deep") and variant not in harness.key("quick") else []
+            yield pytest.param(harness, variant, id=f"{harness.name} {variant}".strip(), marks=marks)
+
+
+@pytest.mark.usefixtures("program")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("harness, variant", [*runs()])
+def test_proof(harness: Harness, variant: str) -> None:
+    said = harness.run(variant)
+    assert PROVED in said, "\n".join(line for line in said.splitlines() if "FAILURE" in line) or said[-2000:]
+
+
+FAULTS = {
+    "pack_file": ("player/pack_file.c", "bytes > file->bytes - position", "bytes > file->bytes"),
+    "output_s8": ("weighted/output_s8.h", "(q >> ~shift)", "(q << ~shift)"),
+}
+
+
+@pytest.mark.usefixtures("program")
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_seeded_fault_is_found(name: str, tmp_path: Path) -> None:
+    """A check that was left out, a shift the wrong way round."""
+    file, right, wrong = FAULTS[name]
+    root = tmp_path / "runtime"
+    shutil.copytree(RUNTIME_C, root)
+    text = (root / file).read_text()
+    assert right in text
+    (root / file).write_text(text.replace(right, wrong, 1))
+    assert REFUTED in Harness(HERE / f"{name}.c").run(root=root)
+
+
+def small() -> Graph:
+    """A dense layer, from bytes to bytes."""
+    rng = np.random.default_rng(5)
+    w = rng.integers(-127, 128, (5, 3)).astype(np.int8)
+    tensors = [
+        Tensor("x", (1, 3), DType.INT8, Quant.per_tensor(0.1, 3)),
+        Tensor("w", w.shape, DType.INT8, Quant.per_tensor(0.01, 0), data=w),
+        Tensor("y", (1, 5), DType.INT8, Quant.per_tensor(0.4, -7)),
+        Tensor("b", (5,), DType.INT32, data=rng.integers(-999, 999, 5).astype(np.int32)),
+    ]
+    node = Node("dense", Dense(), ("x", "w", "b"), ("y",))
+    return Graph("small", {t.name: t for t in tensors}, (node,), ("x",), ("y",))
+
+
+WHOLE = """#include "proof.h"
+#include "small.h"
+
+int main(void)
+{
+	__CPROVER_havoc_slice(small_input(), 3);
+	__CPROVER_assert(small_run() == 0, "a run ends well");
+	return 0;
+}
+"""
+
+
+def generated(folder: Path, loops: str = "") -> str:
+    """The answer about the C of a small model; with ``loops``, its record of a layer says so instead."""
+    compiled = compile_graph(
+        small(), "small", Provenance("small", "0" * 64, ""), Options(target="host", kernels="portable")
+    )
+    for name, text in compiled.files.items():
+        (folder / name).write_text(text.replace(".outputs = 5", loops) if loops else text)
+    (folder / "whole.c").write_text(WHOLE)
+    needed = [RUNTIME_C / name for name in compiled.summary["sources"]["runtime"]]
+    sources = [folder / "whole.c", folder / "small.c", *needed]
+    return prove(sources, [HERE, folder, RUNTIME_C], ["--unwind", "8"])
+
+
+@pytest.mark.usefixtures("program")
+def test_generated_c_of_a_small_model(tmp_path: Path) -> None:
+    """NAME_run() for every input; a record with one output too many writes outside the arena."""
+    said = generated(tmp_path)
+    assert PROVED in said, said[-2000:]
+    assert REFUTED in generated(tmp_path, ".outputs = 9")
+
+
+def test_harnesses_say_what_they_prove() -> None:
+    for harness in harnesses():
+        assert harness.key("shapes"), harness.name
+        for name in harness.proves:
+            assert (RUNTIME_C / name).is_file(), f"{harness.name} proves {name}, which is not there"
+
+
+def test_evidence_knows_the_proofs() -> None:
+    """`python -m tools.kernel_checks` lists them for the bundles."""
+    assert json.loads(CHECKS.read_text(encoding="utf-8"))["proofs"] == kernel_checks.proofs()
