@@ -121,6 +121,7 @@ WEIGHTED = {
             *((12, 33, (-np.inf, np.inf)), (140, 34, (-np.inf, np.inf)), (8, 35, (-np.inf, np.inf))),
         )
     },
+    "depthwise_above_input": Weighted(DepthwiseConv((3, 1), pads=(1, 3, 0, 3)), (1, 2, 5, 5), (1, 1, 3, 5)),
 }
 
 

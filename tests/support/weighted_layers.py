@@ -53,9 +53,6 @@ CHOSEN = {
     "depthwise_whole_few": Weighted(DepthwiseConv(strides=(2, 1)), (1, 3, 3, 3), (1, 3, 3, 3), scale=0.00003),
     "depthwise_3x3": Weighted(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 7, 5), (1, 3, 3, 5)),
     "depthwise_3x3_strided": Weighted(DepthwiseConv((2, 2), pads=(0, 0, 1, 1)), (1, 6, 8, 5), (1, 3, 3, 5)),
-    "depthwise_above_input": Weighted(
-        DepthwiseConv((3, 1), pads=(1, 3, 0, 3), round_once=True), (1, 2, 5, 5), (1, 1, 3, 5), x_zero=0
-    ),
     "grouped": Weighted(Conv(pads=(1, 0, 0, 1), groups=3), (1, 6, 5, 9), (6, 2, 3, 3)),
     "transposed": Weighted(ConvTranspose((2, 2), pads=(1, 0), outputs=(9, 8)), (1, 4, 4, 5), (3, 4, 3, 5)),
     "transposed_dilated": Weighted(
