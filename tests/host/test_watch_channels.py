@@ -8,59 +8,22 @@ import json
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
-from tests.support.watching import on_device, several, without_cycles
+from tests.support.watching import CHANNELS, STEPS, model_of_steps, on_device, several, without_cycles
+from tests.support.watching import steps as steps_of
 from tinyml.base.errors import ConfigError
-from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.report.watch_page import watch_page
 from tinyml.report.watch_text import as_json, lines_of
-
-CHANNELS, STEPS = 5, 12
-
-
-def model(folder: Path, rows: int = STEPS, channels: int = CHANNELS) -> Path:
-    """A convolution over steps of several channels, and scores."""
-    rng = np.random.default_rng(6)
-    constants = {"w": (4, channels, 3, 1), "d": (4 * rows, 3)}
-    nodes = [
-        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
-        helper.make_node("Conv", ["t", "w"], ["c"], pads=[1, 0, 1, 0]),
-        helper.make_node("Flatten", ["c"], ["f"]),
-        helper.make_node("MatMul", ["f", "d"], ["s"]),
-        helper.make_node("Softmax", ["s"], ["p"], axis=-1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "steps",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, rows, 1, channels])],
-        [helper.make_tensor_value_info("p", TensorProto.FLOAT, None)],
-        [
-            numpy_helper.from_array(rng.normal(0, 0.3, shape).astype(np.float32), name)
-            for name, shape in constants.items()
-        ],
-    )
-    path = folder / "steps.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
-
-
-def samples(count: int, seed: int) -> Array:
-    """Channels of very different sizes."""
-    rng = np.random.default_rng(seed)
-    sizes = 10.0 ** np.arange(CHANNELS)
-    return (rng.normal(0, 1, (count, STEPS, 1, CHANNELS)) * sizes).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("steps")
-    np.save(folder / "typical.npy", samples(300, 1))
-    return model(folder)
+    np.save(folder / "typical.npy", steps_of(300, 1))
+    return model_of_steps(folder)
 
 
 @pytest.mark.parametrize("io", ["arena", "rows"])
@@ -74,7 +37,7 @@ def test_a_device_counts_what_numpy_counts(steps: Path, io: str) -> None:
         watch_channels=True,
         io=io,
     )
-    usual = samples(100, 2)
+    usual = steps_of(100, 2)
     found, expected = on_device(compiled, "host", {"x": usual})
     assert without_cycles(found) == expected.cbor
     assert [part.name for part in found.channels] == [f"x[{channel}]" for channel in range(CHANNELS)]
@@ -114,7 +77,7 @@ def test_mistakes(steps: Path, tmp_path: Path) -> None:
     data = tmp_path / "typical.npz"
     with pytest.raises(ConfigError, match="the model has 2 inputs"):
         compile_model(path, Options(watch=True, watch_data=data, watch_channels=True))
-    wide = model(tmp_path, channels=65)
+    wide = model_of_steps(tmp_path, channels=65)
     np.save(tmp_path / "wide.npy", np.zeros((4, STEPS, 1, 65), np.float32))
     with pytest.raises(ConfigError, match="with 65 channels"):
         compile_model(wide, Options(watch=True, watch_data=tmp_path / "wide.npy", watch_channels=True))

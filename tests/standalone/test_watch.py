@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinyml
-from tests.support.watching import noise, on_device, several, without_cycles
+from tests.support.watching import CHANNELS, model_of_steps, noise, on_device, several, steps, without_cycles
 from tinyml import harness
 from tinyml.datasets.arrays import pattern_inputs
 from tinyml.ir import DType
@@ -30,6 +30,23 @@ def test_counters_are_equal_everywhere(machine: str, tmp_path: Path) -> None:
     found, expected = on_device(compiled, machine, noise(20, 3, 1.5))
     assert without_cycles(found) == expected.cbor
     assert found.runs == 20
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_channels_of_an_input_in_rows(machine: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "typical.npy", steps(100, 1))
+    compiled = tinyml.compile(
+        model_of_steps(tmp_path),
+        target=harness.find_machine(machine).target.name,
+        watch=True,
+        watch_data=tmp_path / "typical.npy",
+        watch_channels=True,
+        io="rows",
+        name="m",
+    )
+    found, expected = on_device(compiled, machine, {"x": steps(20, 2)})
+    assert without_cycles(found) == expected.cbor
+    assert len(found.channels) == CHANNELS
 
 
 @pytest.mark.parametrize("machine", ["qemu-cortex-m4", "qemu-riscv32"])

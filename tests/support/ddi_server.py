@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests are quiet."""
 
     def _url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server.port}{self.BASE}{path}"
+        return f"http://{self.headers['Host']}{self.BASE}{path}"
 
     def _answer(self, content: Any) -> None:
         text = json.dumps(content, indent=1).encode()

@@ -50,6 +50,42 @@ def several(folder: Path) -> Path:
     return folder / "several.onnx"
 
 
+CHANNELS, STEPS = 5, 12
+
+
+def model_of_steps(folder: Path, rows: int = STEPS, channels: int = CHANNELS) -> Path:
+    """A convolution over steps of several channels, and scores."""
+    rng = np.random.default_rng(6)
+    constants = {"w": (4, channels, 3, 1), "d": (4 * rows, 3)}
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["t", "w"], ["c"], pads=[1, 0, 1, 0]),
+        helper.make_node("Flatten", ["c"], ["f"]),
+        helper.make_node("MatMul", ["f", "d"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "steps",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, rows, 1, channels])],
+        [helper.make_tensor_value_info("p", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(rng.normal(0, 0.3, shape).astype(np.float32), name)
+            for name, shape in constants.items()
+        ],
+    )
+    path = folder / "steps.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def steps(count: int, seed: int) -> Array:
+    """Channels of very different sizes."""
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** np.arange(CHANNELS)
+    return (rng.normal(0, 1, (count, STEPS, 1, CHANNELS)) * sizes).astype(np.float32)
+
+
 def noise(rows: int, seed: int, scale: float = 1.0) -> dict[str, Array]:
     """Inputs of ``several``."""
     rng = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Packs from a hawkBit server: the sample player on native_sim, and a server on this machine."""
+"""Packs from a hawkBit server on this machine: the sample player on native_sim and an emulated board."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.timeout(TWISTER_SECONDS), pytest.mark.deep]
 
 SAMPLES = ROOT / "samples"
 PLAYER = SAMPLES / "player"
-ANSWER_SECONDS = 60
+ANSWER_SECONDS = 180
 LWM2M_SIZES = ("MAX_PENDING=5", "MAX_REPLIES=5", "VALIDATION_BUFFER_SIZE=64")
 """Options of Zephyr's LwM2M, which the sample does not have; its header has arrays of these sizes."""
 CUT = 4500  # more than an erase unit, less than an image
@@ -40,15 +40,18 @@ def port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.fixture(scope="module")
-def build(port: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hawkbit")
-    parts = ("slots", "watch", "hawkbit", "hawkbit_native")
+def build_sample(board: str, port: int, folder: Path, network: str) -> Path:
+    parts = ("slots", "watch", "hawkbit", network)
     configuration = ";".join(f"{PLAYER}/{name}.conf" for name in parts)
-    command: list[str | Path] = ["west", "build", "-b", NATIVE, "-d", folder / "build", PLAYER, "--"]
+    command: list[str | Path] = ["west", "build", "-b", board, "-d", folder / "build", PLAYER, "--"]
     more = [f"-DEXTRA_CONF_FILE={configuration}", f'-DCONFIG_SAMPLE_HAWKBIT_PORT="{port}"']
     run([*command, *more], folder)
     return folder / "build"
+
+
+@pytest.fixture(scope="module")
+def build(port: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_sample(NATIVE, port, tmp_path_factory.mktemp("hawkbit"), "hawkbit_native")
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +157,22 @@ def test_interruptions(build: Path, port: int, packs: list[bytes], tmp_path: Pat
                 assert time.monotonic() < end
                 time.sleep(0.05)
         assert server.unknown[0] == "GET /DEFAULT/controller/v1/player"
+
+
+def test_an_emulated_board(port: int, packs: list[bytes], tmp_path: Path) -> None:
+    """Zephyr's own TCP on a Cortex-M3, in the user network of QEMU."""
+    elf = build_sample("mps2/an385", port, tmp_path, "hawkbit_qemu") / "zephyr" / "zephyr.elf"
+    command = ["qemu-system-arm", "-machine", "mps2-an385", "-display", "none", "-monitor", "none"]
+    command += ["-serial", "null", "-nic", "user,model=lan9118", "-kernel", str(elf)]
+    with serving(port) as server, subprocess.Popen(command) as emulator:
+        try:
+            assert ended(server, packs[0], 1) == ("failure", "rejected before")
+            assert ended(server, packs[2], 2) == ("success", "the new model was confirmed")
+            server.chunked, server.ranges = True, False
+            assert ended(server, packs[3], 3) == ("success", "the new model was confirmed")
+        finally:
+            emulator.kill()
+    assert server.unknown == []
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ struct hawkbit_request {
 	/** Of a file, bytes of this position on; all of it if there are no bytes. */
 	uint32_t position, bytes;
 	/** Parts of the answer, with their position in the file. It ends with an error if the
-	 * result is negative, and with success if it is HAWKBIT_ENOUGH. */
+	 * result is negative; after HAWKBIT_ENOUGH, the rest is left out. */
 	int (*take)(void *context, uint32_t position, const char *data, size_t bytes);
 	void *context;
 };
