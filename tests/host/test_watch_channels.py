@@ -17,6 +17,7 @@ from tinyml.base.errors import ConfigError
 from tinyml.pipeline import Options, compile_model
 from tinyml.report.watch_page import watch_page
 from tinyml.report.watch_text import as_json, lines_of
+from tinyml.verbs.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +82,16 @@ def test_mistakes(steps: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "wide.npy", np.zeros((4, STEPS, 1, 65), np.float32))
     with pytest.raises(ConfigError, match="with 65 channels"):
         compile_model(wide, Options(watch=True, watch_data=tmp_path / "wide.npy", watch_channels=True))
+
+
+def test_replay_counts_channels_too(steps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = steps.with_name("typical.npy")
+    usual = steps_of(40, 2)
+    np.save(tmp_path / "seen.npy", usual)
+    compiled = tinyml.compile(steps, target="host", watch=True, watch_data=data, watch_channels=True)
+    found, _ = on_device(compiled, "host", {"x": usual})
+    (replayed,) = tinyml.replay(steps, tmp_path / "seen.npy", watch_data=data, watch_channels=True)
+    assert without_cycles(replayed) == without_cycles(found)
+    words = [str(steps), "--replay", str(tmp_path / "seen.npy"), "--watch-data", str(data)]
+    assert main(["watch", *words, "--watch-channels", "--limit", "drift=0.0001"]) == 3
+    assert "channel x[4]: drift" in capsys.readouterr().out

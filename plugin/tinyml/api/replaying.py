@@ -25,12 +25,14 @@ def replay(
     data: DataLike,
     *,
     watch_data: str | Path | None = None,
+    watch_channels: bool = False,
     period: int | None = None,
     io: str = "arena",
 ) -> tuple[Figures, ...]:
     """Run a data set on this machine and count as a device with ``watch: true`` does, in every bit.
 
     ``watch_data``: samples to compare the inputs with (default: what the model was calibrated on).
+    ``watch_channels``: count the channels of the input one by one, too.
     ``period``: runs after which the counters start again; one result for each period.
     """
     if period is not None and period < 1:
@@ -44,7 +46,10 @@ def replay(
                 'tinyml.compile(..., target="host", watch=True), or the model file itself',
             )
     else:
-        compiled = build(as_model(model), Options(target="host", watch=True, watch_data=data_for, io=io))
+        options = Options(
+            target="host", watch=True, watch_data=data_for, watch_channels=watch_channels, io=io
+        )
+        compiled = build(as_model(model), options)
     graph = compiled.built.graph
     check_names(data, graph)
     with data_file(data, "data") as path:

@@ -78,6 +78,11 @@ class Watch(Verb):
             help="with --replay and --reference: samples to compare inputs with",
         )
         parser.add_argument(
+            "--watch-channels",
+            action="store_true",
+            help="with --replay and --watch-data: count the channels of the input one by one, too",
+        )
+        parser.add_argument(
             "--limit", action="append", default=[], metavar="NAME=VALUE", help="exit code 3 if it is passed"
         )
         parser.add_argument(
@@ -144,7 +149,13 @@ class Watch(Verb):
 
             if not args.model:
                 raise ConfigError("--replay needs the model file", "tinyml watch kws.onnx --replay data.npz")
-            yield from replay(Path(args.model), args.replay, watch_data=args.watch_data, period=args.period)
+            yield from replay(
+                Path(args.model),
+                args.replay,
+                watch_data=args.watch_data,
+                watch_channels=args.watch_channels,
+                period=args.period,
+            )
         else:
             yield from self._device(args)
 
