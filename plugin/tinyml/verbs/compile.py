@@ -18,6 +18,9 @@ from tinyml.verbs.settings import add_model_arguments, given_settings, options_f
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tinyml.api.compiled import CompiledModel
+    from tinyml.ir import Graph
+
 
 class Compile(Verb):
     """Compile a model to plain C.
@@ -64,6 +67,11 @@ class Compile(Verb):
             "--report", action="store_true", help="also write NAME_report.html and NAME_report.json"
         )
         parser.add_argument(
+            "--validate",
+            action="store_true",
+            help="compare the optimised graph with the imported one; say what is proved and what is tested",
+        )
+        parser.add_argument(
             "--dump-ir",
             metavar="STAGE",
             nargs="?",
@@ -76,7 +84,6 @@ class Compile(Verb):
         from tinyml.api.compiled import build
         from tinyml.api.sources import as_model
         from tinyml.base.errors import ConfigError
-        from tinyml.ir import Graph
         from tinyml.ir.text import dump
         from tinyml.ops.framework import outside
         from tinyml.pipeline import STAGES
@@ -87,7 +94,10 @@ class Compile(Verb):
         if args.dump_ir not in (None, "all", *STAGES):
             raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
+        seen: dict[str, Graph] = {}
+
         def show(stage: str, graph: Graph) -> None:
+            seen[stage] = graph
             if args.dump_ir in ("all", stage):
                 console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
 
@@ -106,6 +116,8 @@ class Compile(Verb):
             ways,
             lambda: bound_of(compiled).instructions,
         )
+        if args.validate:
+            _validate(compiled, seen["import"], console)
         data = [*options.quantize.files] if options.quantize else []
         data += Request(options.watch_data).files if options.watch_data else []
         data += Request(options.adapt.holdout).files if options.adapt and options.adapt.holdout else []
@@ -136,3 +148,25 @@ class Compile(Verb):
             for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
                 console.print(f"{compiled.name}: {line}", markup=False, soft_wrap=True)
         return 0
+
+
+def _validate(compiled: CompiledModel, imported: Graph, console: Console) -> None:
+    """Print how each part was compared; a part that differs is an error."""
+    from tinyml.base.errors import ToolError
+    from tinyml.base.naming import short
+    from tinyml.compare.validation import validate
+    from tinyml.pipeline import check_plan
+
+    parts = validate(imported, compiled.built.graph)
+    for part in parts:
+        verdict = "differs" if not part.fine else "proved" if part.proved else "tested"
+        layers = ", ".join(dict.fromkeys(short(name) for name in part.layers))
+        console.print(f"{verdict}: {layers}: {part.how}", markup=False, soft_wrap=True)
+    check_plan(compiled.built)
+    console.print("proved: the memory plan: every layer reads the bytes that were meant for it", markup=False)
+    wrong = [part.tensor for part in parts if not part.fine]
+    if wrong:
+        raise ToolError(
+            f"the optimised graph computes something else than the imported one: {', '.join(wrong)}",
+            "please report this; `tinyml verify` compares the model with its reference",
+        )

@@ -22,6 +22,7 @@ from tinyml.api.evidence.tool_versions import tool_versions
 from tinyml.api.evidence.trials import trials
 from tinyml.base.errors import ConfigError
 from tinyml.bounds import NoBoundError
+from tinyml.compare.validation import validate
 from tinyml.pipeline import check_plan
 from tinyml.report.collect import Watch, describe
 
@@ -146,14 +147,21 @@ def _about(model: Remade, samples: int) -> tuple[dict[str, Any], dict[str, bytes
     except NoBoundError as error:
         bound = {"model": model.name, "none": str(error)}
     tried = trials(model, samples)
+    parts = validate(model.model.imported, compiled.graph)
     used = kernels(model)
     problems = (
         [] if tried.fine else [f"{model.name}: the goldens do not agree; see {model.name}/goldens.json"]
     )
+    problems += [
+        f"{model.name}: {part.tensor} is not what the imported graph computes"
+        for part in parts
+        if not part.fine
+    ]
     files = {
         "report.json": report.to_json().encode(),
         "bounds.json": _json(bound),
         "plan.json": _json(plan),
+        "validation.json": _json([vars(part) for part in parts]),
         "kernels.json": _json(used),
         "goldens.json": _json(tried.facts),
         **{f"goldens/{name}": content for name, content in tried.files.items()},
@@ -163,6 +171,7 @@ def _about(model: Remade, samples: int) -> tuple[dict[str, Any], dict[str, bytes
         "report": report,
         "bound": bound,
         "plan": plan,
+        "parts": parts,
         "trials": tried.facts,
         "kernels": used,
     }
