@@ -68,7 +68,7 @@ def errors_of(model: Compiled) -> str:
     return (
         f"estimated, not counted{core}; on the models that the figures were fitted to at most "
         f"{costs.instructions.error:.0%} from the counted instructions and {costs.code.error:.0%} from the "
-        f"linked code (docs/COSTS.md){small}"
+        f"linked code, for layers of unusual shapes more (docs/COSTS.md){small}"
     )
 
 
