@@ -19,7 +19,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 NO_NETWORK = ("No matching distribution found", "Could not find a version", "Connection")
 PARTS = ("plugin", "zephyr", "zephyr_module", "boards")
-FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "module.yml", "library.json")
+FILES = (
+    *("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "module.yml", "library.json"),
+    "samples/digits/model.onnx",
+)
 DAY_SECONDS = 24 * 3600
 
 
@@ -63,6 +66,7 @@ def _install(folder: Path) -> None:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / part, clone / part, ignore=ignored)
     for name in FILES:
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, clone / name)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
     command = [*pip, str(folder / "site"), str(clone)]

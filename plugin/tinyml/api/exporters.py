@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError, ModelError, ToolError
+from tinyml.reference.session import quiet
 
 TREES_OPSET = 15  # the newest that onnxmltools writes for trees
 
@@ -23,9 +25,11 @@ def _onnxmltools(library: str) -> Any:
 
 
 def _export(library: str, model: Any, export: Callable[[], bytes]) -> bytes:
-    """What an exporter raises, as one of our errors."""
+    """What an exporter raises, as one of our errors; what it prints is not for the user."""
     try:
-        return export()
+        with warnings.catch_warnings(), quiet():
+            warnings.simplefilter("ignore")
+            return export()
     except (ConfigError, ToolError):
         raise
     except ImportError as error:
@@ -103,6 +107,8 @@ def from_keras(keras: Any, model: Any, _example: Any) -> bytes | None:
             raise ConfigError(
                 "this Keras model has no shapes yet", "model.build((None, 28, 28, 1)), or keras.Input(...)"
             )
+        zeros = [keras.ops.zeros([size or 1 for size in one.shape], one.dtype) for one in model.inputs]
+        model(zeros[0] if len(zeros) == 1 else zeros)  # some backends export only what has been called
         try:
             model.export(str(path), format="onnx", verbose=False)
         except (TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-FRAME_PIXELS = 560
+FRAME_PIXELS = 900  # the rest scrolls, and the frame can be made larger
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[object] = ()) -> str:
@@ -21,7 +21,8 @@ def frame(page: str) -> str:
     """A page with its own style, which must not change that of the notebook."""
     return (
         f'<iframe srcdoc="{escape(page, quote=True)}" sandbox="allow-scripts" '
-        f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
+        f'style="width:100%;height:{FRAME_PIXELS}px;max-height:85vh;resize:vertical;overflow:auto;border:0">'
+        "</iframe>"
     )
 
 

@@ -10,9 +10,17 @@
 	const size = { width: whole.width, height: whole.height };
 	const least = 0.05, most = 4, readable = 0.6, drag = 4;
 	const pointers = new Map();
-	let scale = 1, x = 0, y = 0, moved = 0;
+	let scale = 1, x = 0, y = 0, moved = 0, started = false;
+
+	/* A page that is not shown yet, in a notebook for example, has no size: there is nothing to fit. */
+	function visible() {
+		return frame.clientWidth > 0 && frame.clientHeight > 0;
+	}
 
 	function show() {
+		if (!visible()) {
+			return;
+		}
 		const width = frame.clientWidth / scale, height = frame.clientHeight / scale;
 		x = size.width < width ? (size.width - width) / 2 : Math.min(Math.max(x, -width / 2), size.width - width / 2);
 		y = Math.min(Math.max(y, -height / 2), size.height - height / 2);
@@ -30,6 +38,9 @@
 	}
 
 	function fit() {
+		if (!visible()) {
+			return;
+		}
 		scale = Math.min(frame.clientWidth / size.width, frame.clientHeight / size.height, 1);
 		x = (size.width - frame.clientWidth / scale) / 2;
 		y = (size.height - frame.clientHeight / scale) / 2;
@@ -38,6 +49,7 @@
 
 	/* A picture too large to be read as a whole starts at its top. */
 	function start() {
+		started = visible();
 		fit();
 		if (scale < readable) {
 			scale = Math.min(Math.max(frame.clientWidth / size.width, readable), 1);
@@ -123,7 +135,7 @@
 		}
 		moved = 0;
 	}, true);
-	window.addEventListener("resize", show);
+	window.addEventListener("resize", () => (started ? show() : start()));
 
 	start();
 	selection.onSelect(reveal);
