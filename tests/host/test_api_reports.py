@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import tinyml
+from tinyml.api.pictures import confusion_matrix, decibel_bars
 from tinyml.report.facts import load
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
@@ -59,3 +61,19 @@ def test_report(tmp_path: Path) -> None:
     for ending in ("html", "md", "json"):
         assert report.write(tmp_path / f"report.{ending}").stat().st_size > 100
     assert load(tmp_path / "report.json") == report.facts
+
+
+def test_pictures_for_notebooks() -> None:
+    """Bars are as long as their decibels; a row of the matrix is darkest where most samples are."""
+    drawn = ElementTree.fromstring(decibel_bars([("conv<1>", 50.0), ("dense", 12.5), ("bad", -3.0)]))
+    bars = drawn.findall("{http://www.w3.org/2000/svg}rect")
+    widths = [float(bar.get("width", "")) for bar in bars]
+    assert widths[0] == 4 * widths[1]
+    assert widths[2] == 0
+    assert [bar.get("fill") for bar in bars][1] == "#c33", "below 20 dB"
+    matrix = ElementTree.fromstring(confusion_matrix(["yes", "no"], [[9, 1], [0, 5]]))
+    cells = matrix.findall("{http://www.w3.org/2000/svg}rect")
+    shares = [float(cell.get("fill-opacity", "")) for cell in cells]
+    assert shares == [0.765, 0.085, 0.0, 0.85]
+    assert confusion_matrix(["c"] * 50, [[0] * 50] * 50) == "", "too many for a picture"
+    assert decibel_bars([]) == ""

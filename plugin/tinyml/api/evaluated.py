@@ -14,6 +14,7 @@ import numpy as np
 from tinyml import harness
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, test_set
+from tinyml.api.pictures import confusion_matrix
 from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
@@ -106,7 +107,9 @@ class Evaluation:
         if self.classification:
             names = [score.name for score in self.classification.classes]
             confusion = zip(names, self.classification.confusion, strict=True)
-            html += table([(name, *row) for name, row in confusion], ("right \\ decided", *names))
+            html += confusion_matrix(names, self.classification.confusion) or table(
+                [(name, *row) for name, row in confusion], ("right \\ decided", *names)
+            )
         return html
 
 

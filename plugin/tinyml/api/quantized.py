@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tinyml.api.data import DataLike, data_file, example_of, given
+from tinyml.api.pictures import decibel_bars
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import Model, ModelLike, as_model, paths
 from tinyml.base.progress import Progress
@@ -44,8 +46,16 @@ class QuantizedModel(Model):
             for layer in self.report.computing()
         ]
         notes = [("warning", note) for note in self.report.advice()]
-        return table([("result", self.report.headline()), *notes]) + table(
-            layers, ("layer", "operator", "type", "SNR", "lost here", "share of loss", "why float")
+        known = [
+            (layer.name, layer.decibels)
+            for layer in self.report.computing()
+            if layer.decibels is not None and math.isfinite(layer.decibels)
+        ]
+        picture = decibel_bars(known)
+        return (
+            table([("result", self.report.headline()), *notes])
+            + picture
+            + table(layers, ("layer", "operator", "type", "SNR", "lost here", "share of loss", "why float"))
         )
 
 
