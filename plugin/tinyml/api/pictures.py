@@ -35,7 +35,7 @@ def decibel_bars(layers: Sequence[tuple[str, float]]) -> str:
 
 
 def confusion_matrix(names: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    """A row for each right class, a column for each decision, darker for more; empty if there are too many."""
+    """A row for each right class, a column for each decision, darker for more; empty if too many."""
     if not 1 < len(names) <= MOST_CLASSES:
         return ""
     left, top = 110, 70
