@@ -9,7 +9,6 @@
 
 #if TINYML_CORE_DSP
 
-#include <arm_acle.h>
 #include <stdint.h>
 
 #include "../weighted/assembly.h"
@@ -37,12 +36,18 @@ static inline int32_t recurrent_cells_padded(int32_t count)
 
 static inline int32_t recurrent_cells_saturate16(int32_t x)
 {
-	return __ssat(x, 16);
+	int32_t limited;
+
+	__asm__("ssat %0, #16, %1" : "=r"(limited) : "r"(x));
+	return limited;
 }
 
 static inline int32_t recurrent_cells_saturate8(int32_t x)
 {
-	return __ssat(x, 8);
+	int32_t limited;
+
+	__asm__("ssat %0, #8, %1" : "=r"(limited) : "r"(x));
+	return limited;
 }
 
 /* A group: its sums, what they add to the gates, and the gates. The code of four elements is

@@ -8,7 +8,6 @@
 
 #if TINYML_CORE_MVE
 
-#include <arm_acle.h>
 #include <arm_mve.h>
 #include <stdint.h>
 
@@ -21,7 +20,10 @@ static inline int32_t recurrent_cells_padded(int32_t count)
 
 static inline int32_t recurrent_cells_saturate8(int32_t x)
 {
-	return __ssat(x, 8);
+	int32_t limited;
+
+	__asm__("ssat %0, #8, %1" : "=r"(limited) : "r"(x));
+	return limited;
 }
 
 #include "recurrent_run_s8.h"
