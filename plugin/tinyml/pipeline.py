@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tinyml import __version__, importers
 from tinyml.adapt.plan import AdaptPlan, plan_adapt
 from tinyml.base import limits
+from tinyml.base.errors import ConfigError
 from tinyml.base.naming import check_name, model_name
 from tinyml.base.progress import Progress, silent
 from tinyml.cores.targets import find_target
@@ -251,6 +252,10 @@ def _held_out(graph: Graph, plan: AdaptPlan, request: Adapt, options: Options) -
         return plan
     from tinyml.adapt.held_out import with_holdout
 
+    if not request.holdout.exists():
+        raise ConfigError(
+            f"adapt: there is no holdout file {request.holdout}", "samples with labels (.npz), or no holdout"
+        )
     data = Request(request.holdout, samples=sys.maxsize, frontend=options.frontend)
     return with_holdout(graph, plan, read_samples(data, graph), request.holdout)
 

@@ -348,7 +348,7 @@ def test_what_fails_the_self_test_is_not_kept(tmp_path: Path) -> None:
         (GESTURE, {"kind": "last", "rat": 1}, "unknown key 'rat'"),
         (GESTURE, {"kind": "prototypes", "distance": "far"}, "distance cannot be 'far'"),
         (GESTURE, 3, "must say what learns"),
-        (GESTURE, {"kind": "last", "holdout": "nowhere.npz"}, "nowhere.npz"),
+        (GESTURE, {"kind": "last", "holdout": "nowhere.npz"}, "there is no holdout file nowhere.npz"),
     ],
 )
 def test_what_cannot_learn(model: Path, adapt: object, message: str) -> None:

@@ -276,3 +276,35 @@ def test_a_step_of_a_dense_layer_is_explained(tmp_path: Path) -> None:
     assert found.headline()[-1].startswith("note: ")
     assert "round once" in found.headline()[-1]
     assert "--reference" not in found.headline()[-1]
+
+
+def test_before_and_after_it_has_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Digits of a camera that sees them a pixel further: `--learn` says what examples of them bring."""
+    images, labels, chosen = digits()
+    moved = np.roll(images, 1, axis=-1)
+    test, examples, file = tmp_path / "test.npz", tmp_path / "learn.npz", tmp_path / "figures.json"
+    held = np.arange(len(labels))[chosen][:40]
+    others = np.setdiff1d(np.arange(len(labels)), held)[:100]
+    np.savez(test, image=moved[held], labels=labels[held])
+    np.savez(examples, image=moved[others], labels=labels[others])
+    words = ["evaluate", str(INT8), "--data", str(test), "--adapt", "last", "--json", str(file)]
+    assert cli.main([*words, "--learn", str(examples), "--rounds", "2"]) == 0
+    figures = json.loads(file.read_text())
+    learnt = figures["learnt"]
+    assert (learnt["kind"], learnt["examples"], learnt["rounds"]) == ("last", 100, 2)
+    assert learnt["before"] == figures["classification"]["accuracy"]
+    assert learnt["accuracy"] > learnt["before"] + 0.1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "% before, " in printed
+    assert "% after learning 100 examples, 2 times each (last)" in printed
+    compiled = tinyml.compile(INT8, target="host", adapt="last")
+    adapted = compiled.adapt()
+    for _ in range(2):
+        adapted.learn(examples)
+    assert adapted.accuracy(test) == learnt["accuracy"]
+    found = tinyml.evaluate(compiled, test, learn=examples, rounds=2)
+    assert found.learnt is not None
+    assert found.learnt.accuracy == learnt["accuracy"]
+    assert cli.main([*words, "--learn", str(examples), "--rounds", "0"]) != 0
+    assert cli.main(["evaluate", str(INT8), "--data", str(test), "--learn", str(examples)]) != 0
+    assert "was not compiled to learn" in " ".join(capsys.readouterr().err.split())

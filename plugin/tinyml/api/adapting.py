@@ -34,6 +34,11 @@ class Adapted:
         return f"Adapted({self.name!r}, {self._simulation.plan.kind}, learnt {self.count} times)"
 
     @property
+    def kind(self) -> str:
+        """``last``, ``prototypes`` or ``threshold``."""
+        return self._simulation.plan.kind
+
+    @property
     def count(self) -> int:
         """Steps, or examples."""
         return self._simulation.learner.count
@@ -77,8 +82,13 @@ class Adapted:
 
         For ``prototypes`` labels are classes, -1 for a new one; ``threshold`` needs none.
         """
-        samples, labels = self._samples(x, y)
-        learner, kind = self._simulation.learner, self._simulation.plan.kind
+        with test_set(x, y) as (path, labels):
+            self.learn_from(Request(path, labels=labels, samples=EVERY), batch=batch)
+
+    def learn_from(self, request: Request, *, batch: bool = False) -> int:
+        """``learn`` with the data of a request; how many examples there were."""
+        samples, labels = self._read(request)
+        learner, kind = self._simulation.learner, self.kind
         if labels is None:
             if kind != "threshold":
                 raise ConfigError("there are no labels to learn from", "adapt(x, y)")
@@ -93,6 +103,7 @@ class Adapted:
             learner.learn(label if squared else int(label))
         if batch and isinstance(learner, LastLayer):
             learner.end()
+        return len(samples)
 
     def decide(self) -> tuple[int, float]:
         """Of ``prototypes`` and ``threshold``: the decision about the last run, and its distance."""
@@ -107,7 +118,12 @@ class Adapted:
 
     def accuracy(self, x: DataLike, y: DataLike | None = None) -> float:
         """The share of rows that are decided as their labels say."""
-        samples, labels = self._samples(x, y)
+        with test_set(x, y) as (path, labels):
+            return self.accuracy_of(Request(path, labels=labels, samples=EVERY))
+
+    def accuracy_of(self, request: Request) -> float:
+        """``accuracy`` with the data of a request."""
+        samples, labels = self._read(request)
         if labels is None:
             raise ConfigError("there are no labels to compare with", "accuracy(x, y)")
         return float(
@@ -126,10 +142,13 @@ class Adapted:
     def _samples(
         self, x: DataLike, y: DataLike | None = None
     ) -> tuple[Sequence[Mapping[str, Array]], Array | None]:
-        graph = self._simulation.graph
         with test_set(x, y) as (path, labels):
-            check_data(path)
-            found = read_samples(Request(path, labels=labels, samples=EVERY), graph)
+            return self._read(Request(path, labels=labels, samples=EVERY))
+
+    def _read(self, request: Request) -> tuple[Sequence[Mapping[str, Array]], Array | None]:
+        graph = self._simulation.graph
+        check_data(request.calibration)
+        found = read_samples(request, graph)
         given = found.labels
         if given is not None and given.dtype.kind == "U":
             given = truth.class_numbers(given, np.zeros((len(given), len(graph.labels))), graph.labels)

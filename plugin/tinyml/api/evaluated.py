@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinyml import harness
+from tinyml.api.after_learning import Learnt, after_learning
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, test_set
 from tinyml.api.pictures import confusion_matrix
@@ -73,6 +74,7 @@ class Evaluation:
     cycles: int | None = None  # of one run: measured on hardware, or estimated for an emulated core
     cycles_measured: bool = False
     energies: tuple[Energy, ...] = ()  # of one run, where a figure was published for the board or core
+    learnt: Learnt | None = None  # of a model that learns, if there are examples
 
     @property
     def accuracy(self) -> float | None:
@@ -97,6 +99,8 @@ class Evaluation:
             )
         if self.original:
             lines += _against(self.original, self.samples)
+        if self.learnt:
+            lines.append(f"accuracy {self.learnt}")
         how = "measured" if self.cycles_measured else "estimated"
         lines += [f"energy: {energy} {energy.unit()}, from {how} cycles" for energy in self.energies]
         return lines
@@ -155,6 +159,9 @@ def evaluate(
     range: tuple[float, float] | None = None,
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
+    learn: DataLike | None = None,
+    learn_labels: DataLike | None = None,
+    rounds: int = 1,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run a test set through the compiled C and compare it with labels and with the original model.
@@ -162,7 +169,9 @@ def evaluate(
     ``labels``: class numbers, names or one-hot rows, or values to predict; default: those in the data.
     ``on``: the host or an emulated core. ``against``: the original (default: the same model in its own
     runtime). ``classes``: the names of classes in the order of the outputs. ``task``: ``classes``, ``values``
-    or ``raw``; ``auto`` decides by the labels. ``samples``: use at most this many, evenly spread.
+    or ``raw``; ``auto`` decides by the labels. ``samples``: use at most this many, evenly spread. ``learn``:
+    examples for a model that is compiled with ``adapt=``, learnt ``rounds`` times; the accuracy afterwards is
+    ``learnt`` of the result.
     """
     compiled = as_compiled(
         model if isinstance(model, CompiledModel) else as_model(model, example),
@@ -177,9 +186,13 @@ def evaluate(
             scaling=Scaling(low, high, tuple(mean), tuple(std)),
             samples=EVERY if samples is None else samples,
         )
-        return measure(
-            compiled, Standalone(on), request, original, Question(tuple(classes), task, output), progress
-        )
+        question = Question(tuple(classes), task, output)
+        result = measure(compiled, Standalone(on), request, original, question, progress)
+        if learn is None:
+            return result
+        with test_set(learn, learn_labels) as (examples, known):
+            given = replace(request, calibration=examples, labels=known, samples=EVERY)
+            return replace(result, learnt=after_learning(compiled, given, request, rounds))
 
 
 def measure(

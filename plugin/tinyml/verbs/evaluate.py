@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,9 @@ class Evaluate(Verb):
     With classes: accuracy, a confusion matrix, and recall and precision of each class. With values: mean
     absolute error and R². In both cases, and without labels, the outputs are compared with those of the
     original: the same model in its own runtime, the float model where --quantize is given, or --against.
+
+    With --learn, a model that learns on the device (--adapt) also learns examples, as a device would in every
+    bit; the accuracy before and after it is printed too.
 
     MODEL can be a pack without code (.tmodel), which the player runs; --of is the model that it was made of.
 
@@ -80,14 +84,25 @@ class Evaluate(Verb):
         parser.add_argument(
             "--min-accuracy", metavar="SHARE", help="exit with 3 if the accuracy is lower: 0.95, or 95%%"
         )
+        parser.add_argument(
+            "--learn", type=Path, metavar="DATA", help="examples with labels for a model with --adapt"
+        )
+        parser.add_argument(
+            "--learn-labels", type=Path, metavar="FILE", help="their labels, if they are not in the data"
+        )
+        parser.add_argument(
+            "--rounds", type=int, default=1, metavar="N", help="learn the examples N times (%(default)s)"
+        )
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
         add_of_argument(parser)
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.after_learning import after_learning
         from tinyml.api.compiled import build
         from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
+        from tinyml.api.running import EVERY
         from tinyml.api.sources import as_model
         from tinyml.base import whole_files
         from tinyml.base.errors import ConfigError
@@ -108,6 +123,11 @@ class Evaluate(Verb):
             original = as_model(args.against or args.model, shapes=chosen.options.shapes)
             question = Question(compiled.options.classes, args.task, args.output)
             result = measure(compiled, place, request, original, question, bars.advance)
+            if args.learn is not None:
+                with test_set(args.learn, args.learn_labels) as (examples, known):
+                    given = replace(request, calibration=examples, labels=known, samples=EVERY)
+                    learnt = after_learning(compiled, given, request, args.rounds)
+                result = replace(result, learnt=learnt)
         if args.json:
             whole_files.save(args.json, json.dumps(result.as_json(), indent=2) + "\n")
         show(result, console)
