@@ -185,3 +185,32 @@ def gesture_gains() -> list[Gain]:
         before, once, after, usual_after = (tuple(column) for column in zip(*gains, strict=True))
         found.append(Gain(user, usual, before, once, after, usual_after))
     return found
+
+
+OWN_TESTS = 4
+"""Recordings of each gesture, of three seconds."""
+
+
+def own_gesture(examples: int) -> tuple[list[float], list[float]]:
+    """The share of runs that are right in the sample gesture_own, of the new gesture and of the others."""
+    record = sample("gesture_own", "record")
+    compiled, known = record.compiled(), record.known()
+    classes = _scripts()[1].CLASSES
+    new, trained = [], []
+    for seed in SEEDS:
+        random = np.random.default_rng(seed)
+        adapted = compiled.adapt()
+        adapted.restore(known)
+        for _ in range(examples):
+            windows = record.windows(record.own(record.LENGTH, random))
+            adapted.learn(windows, np.full(len(windows), len(classes)))
+        right: list[list[bool]] = [[], []]
+        for _ in range(OWN_TESTS):
+            found = adapted.predict(record.windows(record.own(record.LENGTH, random)))
+            right[0] += [int(number) == len(classes) for number in found]
+            for label, gesture in enumerate(classes):
+                samples = _scripts()[0].recording(gesture, record.LENGTH, random)
+                right[1] += [int(number) == label for number in adapted.predict(record.windows(samples))]
+        new.append(float(np.mean(right[0])))
+        trained.append(float(np.mean(right[1])))
+    return new, trained

@@ -31,7 +31,9 @@ class Learnt:
     def __str__(self) -> str:
         was = "" if self.before is None else f"{100 * self.before:.2f} % before, "
         often = f", {self.rounds} times each" if self.rounds > 1 else ""
-        return f"{was}{100 * self.accuracy:.2f} % after learning {self.examples:,} examples{often} ({self.kind})"
+        return (
+            f"{was}{100 * self.accuracy:.2f} % after learning {self.examples:,} examples{often} ({self.kind})"
+        )
 
 
 def after_learning(compiled: CompiledModel, examples: Request, test: Request, rounds: int = 1) -> Learnt:
