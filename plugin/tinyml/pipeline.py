@@ -257,7 +257,7 @@ def _held_out(graph: Graph, plan: AdaptPlan, request: Adapt, options: Options) -
             f"adapt: there is no holdout file {request.holdout}", "samples with labels (.npz), or no holdout"
         )
     data = Request(request.holdout, samples=sys.maxsize, frontend=options.frontend)
-    return with_holdout(graph, plan, read_samples(data, graph), request.holdout)
+    return with_holdout(graph, plan, read_samples(data, graph), request.holdout, request.tolerance)
 
 
 @dataclass(frozen=True)

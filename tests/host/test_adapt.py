@@ -311,6 +311,8 @@ def test_what_fails_the_self_test_is_not_kept(tmp_path: Path) -> None:
         "host", {"kind": "last", "holdout": str(tmp_path / "held.npz"), "rate": 0.0002, "limit": 2}
     )
     assert last_of(compiled).holdout_correct == 30
+    lenient = {"kind": "last", "holdout": str(tmp_path / "held.npz"), "tolerance": 0.1}
+    assert last_of(compiled_for("host", lenient)).holdout_correct == 27
     many, wrong = np.tile(x, (4, 1, 1, 1)), np.tile((y + 1) % CLASSES, 4)
     adapted = compiled.adapt(many, wrong)
     with tinyml.connect("host", model=compiled) as device:
@@ -347,6 +349,7 @@ def test_what_fails_the_self_test_is_not_kept(tmp_path: Path) -> None:
         (GESTURE, {"rate": 1}, "'kind' is missing"),
         (GESTURE, {"kind": "last", "rat": 1}, "unknown key 'rat'"),
         (GESTURE, {"kind": "prototypes", "distance": "far"}, "distance cannot be 'far'"),
+        (GESTURE, {"kind": "last", "tolerance": 1}, "tolerance cannot be '1'"),
         (GESTURE, 3, "must say what learns"),
         (GESTURE, {"kind": "last", "holdout": "nowhere.npz"}, "there is no holdout file nowhere.npz"),
     ],

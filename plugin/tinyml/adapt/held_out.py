@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from tinyml.ir.interpreter import interpret
 MOST = 4096
 
 
-def with_holdout(graph: Graph, plan: AdaptPlan, samples: Samples, file: Path) -> AdaptPlan:
-    """The plan with the embeddings of ``samples``, and how many of them are right before learning."""
+def with_holdout(
+    graph: Graph, plan: AdaptPlan, samples: Samples, file: Path, tolerance: float = 0.0
+) -> AdaptPlan:
+    """The plan with the embeddings of ``samples``, and how many of them must be right."""
     part = plan.last
     if part.loss == SQUARED:
         raise ConfigError(
@@ -41,5 +44,5 @@ def with_holdout(graph: Graph, plan: AdaptPlan, samples: Samples, file: Path) ->
     runs = interpret(graph, samples.inputs)
     embeddings = np.stack([values[part.tensor].reshape(-1) for values in runs]).astype(np.int8)
     numbers = labels.astype(np.int64)
-    right = LastLayer(part).right(embeddings, numbers)
-    return replace(plan, part=replace(part, holdout=(embeddings, numbers), holdout_correct=right))
+    least = max(LastLayer(part).right(embeddings, numbers) - math.floor(tolerance * len(numbers)), 0)
+    return replace(plan, part=replace(part, holdout=(embeddings, numbers), holdout_correct=least))

@@ -28,6 +28,7 @@ KEYS = {
     "batch": "last: the most examples between NAME_learn_begin() and NAME_learn_end() (1: no batches)",
     "loss": f"last: {', '.join(LOSSES)} (auto: squared for one output, else cross_entropy)",
     "holdout": "last: samples with labels; what is learnt and loses accuracy on them is not kept",
+    "tolerance": "last: the share of the holdout that learning may cost, below 1 (0)",
     "classes": "prototypes: the most classes (8)",
     "distance": f"prototypes: {' or '.join(DISTANCES)} (cosine)",
     "reject": "prototypes: the distance from which on it is none of the classes (0: there is none)",
@@ -38,7 +39,7 @@ KEYS = {
 
 PATHS = ("holdout",)
 _OWN = {
-    LAST: ("rate", "momentum", "decay", "limit", "batch", "loss", "holdout"),
+    LAST: ("rate", "momentum", "decay", "limit", "batch", "loss", "holdout", "tolerance"),
     PROTOTYPES: ("classes", "distance", "reject"),
     THRESHOLD: ("sigmas", "least"),
 }
@@ -57,6 +58,7 @@ class Adapt:
     batch: int = 1
     loss: str = "auto"
     holdout: Path | None = None
+    tolerance: float = 0.0
     classes: int = 8
     distance: str = "cosine"
     reject: float = 0.0
@@ -141,6 +143,7 @@ def from_settings(given: Mapping[str, str], folder: Path, where: str = "adapt") 
         batch=whole("batch", MOST_BATCH),
         loss=choice("loss", LOSSES),
         holdout=folder / given["holdout"] if "holdout" in given else None,
+        tolerance=number("tolerance", 0, 0.999),
         classes=whole("classes", MOST_CLASSES),
         distance=choice("distance", DISTANCES),
         reject=number("reject", 0, 1e6),

@@ -135,7 +135,7 @@ struct tinyml_adapt_holdout {
 	const int8_t *embeddings;
 	const uint16_t *labels;
 	uint16_t count;
-	uint16_t least; /* that must be right, as before learning */
+	uint16_t least; /* that must be right */
 };
 
 /** Differences of weights from those of the model file are counted in the steps of each class's
