@@ -4,8 +4,9 @@
 /*
  * deep: yes
  * proves: host/frames.c
- * shapes: any byte in any state of the receiver, which stays such a state; packets of up to 16
- * bytes variants: TINYML_HOST_PAYLOAD=4 unwind: 17
+ * shapes: any byte in any state of the receiver; packets of up to 16 bytes
+ * variants: TINYML_HOST_PAYLOAD=4
+ * unwind: 17
  */
 
 #include <tinyml/host.h>
