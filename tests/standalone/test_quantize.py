@@ -75,7 +75,7 @@ def test_digits_on_the_device(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [readouts.convolution, readouts.recurrent])
 def test_one_dimension_and_recurrence(make: Callable[[], readouts.Trained], tmp_path: Path) -> None:
-    """A 1-D network is int8 throughout, a GRU computes in float with int8 weights. Both stay as accurate."""
+    """A 1-D network and a GRU are int8 throughout. Both stay as accurate."""
     trained = make()
     onnx.save(trained.model, tmp_path / "float.onnx")
     np.save(tmp_path / "calib.npy", trained.training[:128])
