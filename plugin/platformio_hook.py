@@ -9,6 +9,7 @@ each model is a command that SCons runs when the model, an option or the compile
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import json
 import shutil
@@ -19,7 +20,7 @@ from typing import Any
 
 from platformio.package.manager.library import LibraryPackageManager
 from SCons.Errors import UserError
-from SCons.Script import DefaultEnvironment, Import
+from SCons.Script import COMMAND_LINE_TARGETS, DefaultEnvironment, GetBuildFailures, GetOption, Import
 
 HERE = Path(inspect.getfile(lambda: None)).resolve().parent
 PLUGIN = HERE if (HERE / "tinyml").is_dir() else HERE.parents[1]  # in a clone, or in tinyml/module
@@ -28,7 +29,7 @@ if str(PLUGIN) not in sys.path:
 
 RUNTIME = PLUGIN / "tinyml" / "runtime"
 ZEPHYR_CMSIS_NN = ("modules", "lib", "cmsis-nn")
-SUMMARIES = "TINYML_SUMMARIES"  # in the default environment: the models' summaries, for the last lines
+WHOLE_BUILDS = {"buildprog", "upload", "program", "checkprogsize", "size"}  # targets that link the program
 DONE = "TINYML_ADDED"  # in the default environment: PlatformIO may read this script twice in a build
 
 
@@ -110,10 +111,8 @@ def add_models(env: Any, as_library: bool) -> None:
         default.Append(LIBS=cmsis_nn_archive(env, folder, summaries, [*flags, "-w"]))
     if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which links libraries in its own way
         default.AppendUnique(LIBS=["m"])  # for float models; not every platform links it
-    if summaries:
-        default[SUMMARIES] = summaries
-        program = "$BUILD_DIR/${PROGNAME}${PROGSUFFIX}"
-        default.AddPostAction(program, default.Action(print_memory, cmdstr=None))
+    if summaries and not set(COMMAND_LINE_TARGETS) - WHOLE_BUILDS and not GetOption("clean"):
+        atexit.register(print_memory, [Path(str(node)) for node in summaries])
     default.AddCustomTarget(
         "tinyml-report",
         summaries,
@@ -267,12 +266,16 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     return 0
 
 
-def print_memory(target: list[Any], source: list[Any], env: Any) -> None:
-    """What each model takes, once the program is linked: PlatformIO's own lines have the whole program."""
+def print_memory(summaries: list[Path]) -> None:
+    """What each model takes, after a build: PlatformIO's own lines have the whole program.
+
+    Not an action of SCons: the program would be linked again whenever its actions change.
+    """
     from tinyml.report.describe import memory_line
 
-    for node in DefaultEnvironment()[SUMMARIES]:
-        print(f"tinyml: {memory_line(json.loads(Path(str(node)).read_text(encoding='utf-8')))}", flush=True)
+    if not GetBuildFailures():
+        for path in filter(Path.is_file, summaries):
+            print(f"tinyml: {memory_line(json.loads(path.read_text(encoding='utf-8')))}", flush=True)
 
 
 def print_reports(target: list[Any], source: list[Any], env: Any) -> None:

@@ -8,8 +8,9 @@ shapes: long and short sums, few and many channels, rows, columns and single pos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -224,12 +225,53 @@ SPARSE = {
     "pruned_256_to_64": _sparse(256, 64, 0.1, False, False),
     "pruned_100_to_10_rows": _sparse(100, 10, 0.5, False, False, 6),
 }
+REAL = {
+    "real_pointwise_of_1": _points(8, 8, 1, 4),
+    "real_pointwise_of_4": _points(12, 12, 4, 4),
+    "real_pointwise_of_16": _points(5, 5, 16, 8),
+    "real_pointwise_single": _points(1, 1, 32, 10),
+    "real_pointwise_grouped": Case(Conv(groups=4), (1, 6, 6, 4), (4, 1, 1, 1)),
+    "real_square_of_1": _windows((8, 8, 1), (3, 3), 4),
+    "real_square_strided": _windows((16, 16, 1), (3, 3), 8, 2),
+    "real_square_of_3": _windows((8, 8, 3), (3, 3), 8),
+    "real_square_of_8": _windows((6, 6, 8), (3, 3), 16),
+    "real_square_small": _windows((4, 4, 2), (3, 3), 3),
+    "real_row_of_3": _windows((1, 40, 3), (1, 4), 8),
+    "real_row_of_8": _windows((1, 32, 8), (1, 3), 8),
+    "real_depthwise_4": _planes((8, 8, 4), (3, 3)),
+    "real_depthwise_16": _planes((6, 6, 16), (3, 3)),
+    "real_depthwise_strided": _planes((16, 16, 8), (3, 3), 2),
+    "real_depthwise_row": _planes((1, 20, 8), (1, 5)),
+    "real_depthwise_single": _planes((6, 6, 3), (1, 1)),
+    "real_depthwise_doubled": _planes((6, 6, 4), (3, 3), multiplier=2),
+    "real_dense_16_to_4": _dense(16, 4),
+    "real_dense_64_to_10": _dense(64, 10),
+    "real_dense_128_to_32": _dense(128, 32),
+    "real_dense_400_to_12": _dense(400, 12),
+    "real_dense_32_to_16_rows": _dense(32, 16, 4),
+    "real_dense_5_to_3": _dense(5, 3),
+    **{
+        f"{name}_{kind}": replace(case, op=replace(case.op, clamp=limits))
+        for kind, limits in (("relu", (0.0, math.inf)), ("relu6", (0.0, 6.0)))
+        for name, case in (
+            ("real_pointwise_of_1", _points(8, 8, 1, 4)),
+            ("real_pointwise_of_16", _points(5, 5, 16, 8)),
+            ("real_square_of_8", _windows((6, 6, 8), (3, 3), 16)),
+            ("real_square_of_4", _windows((4, 4, 4), (3, 3), 6)),
+            ("real_row_of_8", _windows((1, 32, 8), (1, 3), 8)),
+            ("real_depthwise_6", _planes((4, 4, 6), (3, 3))),
+            ("real_depthwise_16", _planes((6, 6, 16), (3, 3))),
+            ("real_dense_64_to_10", _dense(64, 10)),
+        )
+    },
+}
 GROUPS: Mapping[str, Mapping[str, Case]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
     "depthwise": DEPTHWISE,
     "dense": DENSE,
     "sparse": SPARSE,
+    "real": REAL,
 }
 """Each group is one image."""
 
@@ -242,14 +284,23 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
     outputs = []
     for name in names:
         case = CASES[name]
-        real = name in SPARSE
+        real = name in SPARSE or name in REAL
         quant = None if real else Quant.per_tensor(0.05, 3)
         x = sketch.input(case.x, DType.FLOAT32 if real else DType.INT8, quant)
         for _ in range(copies[name] if copies else 1):
-            weights, bias = (_sparse_weights if real else _weights)(sketch, case)
+            weights, bias = _weights_of(name)(sketch, case)
             result = None if real else Quant.per_tensor(0.1, -7)
             outputs.append(sketch.add(case.op, x, weights, bias, quant=result))
     return sketch.graph(*outputs)
+
+
+def _weights_of(name: str) -> Callable[[Sketch, Case], tuple[Tensor, Tensor]]:
+    return _sparse_weights if name in SPARSE else _real_weights if name in REAL else _weights
+
+
+def _real_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+    values = sketch.rng.normal(0, 1, case.weights).astype(np.float32)
+    return sketch.constant(values), sketch.real(case.weights[case.op.channel_axis])
 
 
 def _weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:

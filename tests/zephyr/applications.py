@@ -47,7 +47,6 @@ LEFT_TO_DEEP = {
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "sample.tinyml.player": "player.slots plays the same model from a slot",
     "sample.tinyml.player.slots": "test_slots.py deploys to it",
-    "tinyml.adapt.settings": "test_adapt.py has learnt values across a restart",
     "tinyml.adapt.later": "adapt.settings, and the work queue",
     "tinyml.slots.user": "slots, and userspace",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",

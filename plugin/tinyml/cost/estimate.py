@@ -26,6 +26,8 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 UNSURE = frozenset(("memcpy", "memmove", "memset", "tinyml_crc32"))
 """Functions that the C names and that are not always linked: the compiler writes short copies itself, and
 only firmware that checks its constants computes their checksum."""
+WATCH = "tinyml_watch_"
+"""Functions that are counted apart: they are always compiled for size."""
 _OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
 """Helpers that only C with this operator can need: not all layers of a kernel have the same."""
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
@@ -93,7 +95,7 @@ def estimate(model: Compiled, costs: CostModel) -> Estimate:
 
 
 def _watch_bytes(model: Compiled) -> int:
-    """The code that counts what a watched model sees and decides; it is always compiled for size."""
+    """The code that counts what a watched model sees and decides."""
     return int(model.summary.get("watch", {}).get("code_bytes", 0))
 
 
@@ -134,7 +136,8 @@ def own_amounts(code: Code, model: Compiled) -> dict[str, float]:
 def functions(model: Compiled, code: Code) -> set[str]:
     """The functions that a model's C names, or that the compiler calls for it."""
     text = _COMMENT.sub("", model.files[f"{model.name}.c"])
-    found = {name for name in _NAME.findall(text) if name in code.functions} - UNSURE
+    named = {name for name in _NAME.findall(text) if not name.startswith(WATCH)}
+    found = {name for name in named if name in code.functions} - UNSURE
     found |= {copy[1] for copy in _COPY.finditer(text) if not _is_short(copy[2])} & code.functions.keys()
     for step, tally in model.tallies.items():
         chosen = model.selected[step]

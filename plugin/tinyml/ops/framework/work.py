@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -45,7 +46,15 @@ def work(layer: Layer) -> dict[str, float]:
         "fours": _groups(positions, 4) * channels * inner,
         "constants": float(sum(t.elements for t in layer.inputs if t is not None and t.is_constant)),
     }
-    return found | _windows(layer, macs) | _stored(layer, positions)
+    return found | _windows(layer, macs) | _stored(layer, positions) | _limited(layer, outputs)
+
+
+def _limited(layer: Layer, outputs: int) -> dict[str, float]:
+    """Float outputs that are compared with limits; those of integers always are."""
+    low, high = getattr(layer.op, "clamp", (-math.inf, math.inf))
+    if not layer.output.dtype.is_float:
+        return {}
+    return {"lows": outputs * float(low > -math.inf), "highs": outputs * float(high < math.inf)}
 
 
 def _stored(layer: Layer, positions: float) -> dict[str, float]:
