@@ -18,9 +18,12 @@ from tinyml.verbs.report_pack import pack_to_report, report_of_played, show_pack
 from tinyml.verbs.settings import add_option_arguments, options_from
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from tinyml.pipeline import Options
+    from tinyml.report import facts
 
 
 class Report(Verb):
@@ -96,7 +99,7 @@ class Report(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from dataclasses import replace
 
-        from tinyml.report import changes, evaluation, facts, quantization, text
+        from tinyml.report import evaluation, facts, quantization
         from tinyml.report.collect import collect
 
         if args.build_dir is not None:
@@ -127,24 +130,7 @@ class Report(Verb):
                 flash_budget_bytes=args.flash or board.flash_bytes,
             )
         report = replace(report, accuracy=[*report.accuracy, *accuracy])
-        changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
-        if args.json and str(args.json) == "-":
-            console.file.write(report.to_json())
-        else:
-            text.show(report, roomy(console))
-            for name, items in changed:
-                console.print()
-                text.show_changes(items, roomy(console), name if len(changed) > 1 else "")
-        if args.json and str(args.json) != "-":
-            write(args.json, report.to_json())
-        if args.html:
-            from tinyml.report.html import page
-
-            write(args.html, page(report, earlier))
-        if args.markdown:
-            from tinyml.report.markdown import markdown
-
-            write(args.markdown, markdown(report, changed))
+        _give(report, earlier, args, console)
         if args.summary:
             from tinyml.report.one_page import one_page
 
@@ -160,10 +146,8 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
     """The models of a finished build."""
     from dataclasses import replace
 
-    from tinyml.report import changes, facts, text
-    from tinyml.report.html import page
+    from tinyml.report import facts
     from tinyml.report.image import reports_of_build
-    from tinyml.report.markdown import markdown
 
     for name in NOT_OF_BUILDS:
         if getattr(args, name):
@@ -180,22 +164,9 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
         raise ConfigError("the image has several models, and a file has one report", f"MODEL: {known}")
     earlier = [(path.stem, facts.load(path)) for path in args.against]
     for number, report in enumerate(reports):
-        changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
-        if args.json and str(args.json) == "-":
-            console.file.write(report.to_json())
-        else:
-            if number:
-                console.print()
-            text.show(report, roomy(console))
-            for name, items in changed:
-                console.print()
-                text.show_changes(items, roomy(console), name if len(changed) > 1 else "")
-        if args.json and str(args.json) != "-":
-            write(args.json, report.to_json())
-        if args.html:
-            write(args.html, page(report, earlier))
-        if args.markdown:
-            write(args.markdown, markdown(report, changed))
+        if number and str(args.json) != "-":
+            console.print()
+        _give(report, earlier, args, console)
     return 1 if any(report.over_budget for report in reports) else 0
 
 
@@ -220,3 +191,32 @@ def _size(text: str) -> int:
         return parse_bytes(text)
     except ConfigError as error:
         raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
+
+
+def _give(
+    report: facts.Report,
+    earlier: Sequence[tuple[str, facts.Report]],
+    args: argparse.Namespace,
+    console: Console,
+) -> None:
+    """A report in the forms that were asked for, with the changes since earlier ones."""
+    from tinyml.report import changes, text
+
+    changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
+    if args.json and str(args.json) == "-":
+        console.file.write(report.to_json())
+    else:
+        text.show(report, roomy(console))
+        for name, items in changed:
+            console.print()
+            text.show_changes(items, roomy(console), name if len(changed) > 1 else "")
+    if args.json and str(args.json) != "-":
+        write(args.json, report.to_json())
+    if args.html:
+        from tinyml.report.html import page
+
+        write(args.html, page(report, earlier))
+    if args.markdown:
+        from tinyml.report.markdown import markdown
+
+        write(args.markdown, markdown(report, changed))
