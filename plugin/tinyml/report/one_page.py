@@ -69,18 +69,18 @@ def _share(part: float) -> str:
 
 def figures(*reports: Report) -> list[Figure]:
     """What every report knows, in the order of what is asked first."""
-    instructions = "instructions" if all(report.measured for report in reports) else "instructions, estimated"
+    guessed = "" if all(report.measured for report in reports) else ", estimated"
     energies = [report.energies for report in reports]
     found = (
         ("RAM", [float(report.ram_bytes) for report in reports], "{:,.0f} bytes", ""),
-        ("flash", [float(report.flash_bytes) for report in reports], "{:,.0f} bytes", ""),
+        (f"flash{guessed}", [float(report.flash_bytes) for report in reports], "{:,.0f} bytes", ""),
         (
             "time of a run, estimated",
             [report.milliseconds for report in reports],
             "{:,.2f} ms",
             _clock(reports),
         ),
-        (instructions, [_instructions(report) for report in reports], "{:,.0f}", ""),
+        (f"instructions{guessed}", [_instructions(report) for report in reports], "{:,.0f}", ""),
         ("multiplications", [float(report.macs) for report in reports], "{:,.0f}", ""),
     )
     rows = []
