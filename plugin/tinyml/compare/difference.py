@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.ir import Array, Graph, Tensor
 from tinyml.ops.quantization.quantize import Dequantize
+from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8
 
 FLOAT_TOLERANCE = 1e-5
 
@@ -108,6 +109,24 @@ def slack_of(graph: Graph, name: str) -> float:
                 return 2 * source.quant.scale
         node = graph.producers().get(sources[0].name) if sources else None
     return 0.0
+
+
+def state_step_of(graph: Graph, name: str) -> float:
+    """The step of the int8 states that a tensor depends on; 0 without recurrent layers on integers.
+
+    They round their state after every step of the sequence; other runtimes keep it as float.
+    """
+    producers, largest = graph.producers(), 0.0
+    seen, rest = set[str](), [name]
+    while rest:
+        node = producers.get(rest.pop())
+        if node is None:
+            continue
+        rest += [source for source in node.inputs if source and source not in seen]
+        seen.update(node.inputs)
+        if isinstance(node.op, RecurrentInt8):
+            largest = max(largest, node.op.scale)
+    return largest
 
 
 def signal_to_noise_db(found: Array, wanted: Array) -> float:

@@ -16,19 +16,10 @@ from onnx import helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
-from tinyml.quantize.calibrate import Ranges
 
 LARGEST = 127
 ROWS = 1
 """The axis of the rows in (directions, rows, columns)."""
-
-
-def name_cells(model: onnx.ModelProto) -> None:
-    """Give all outputs of cells a name, so that their ranges are found."""
-    for node in model.graph.node:
-        if node.op_type == "LSTM":
-            node.output.extend([""] * (3 - len(node.output)))
-            node.output[2] = node.output[2] or f"{node.name}/cells"
 
 
 def drop_unread_states(model: onnx.ModelProto) -> None:
@@ -41,13 +32,6 @@ def drop_unread_states(model: onnx.ModelProto) -> None:
             while kept and not kept[-1]:
                 kept.pop()
             node.output[:] = kept
-
-
-def large_cells(model: onnx.ModelProto, ranges: Ranges) -> list[str]:
-    """Layers with states that int16 does not hold with the scale that they would have."""
-    read = {name for node in model.graph.node for name in node.input}
-    read |= {value.name for value in model.graph.output}
-    return [node.name for node in model.graph.node if quantizing(node.op_type).too_large(node, ranges, read)]
 
 
 def computed_weights(model: onnx.ModelProto) -> list[str]:

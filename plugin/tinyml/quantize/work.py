@@ -29,11 +29,10 @@ from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared
 from tinyml.quantize.recurrent import (
     computed_weights,
-    large_cells,
     limited_states,
-    name_cells,
     shrink_weights,
 )
+from tinyml.quantize.recurrent_ranges import large_cells, name_states, over_all_steps, with_cells_between
 from tinyml.quantize.rewrite import insert_qdq
 from tinyml.quantize.sequences import unrolled
 from tinyml.quantize.stored_weights import Nibbles, store
@@ -63,7 +62,7 @@ class Work:
 
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.original = prepared.model
-        name_cells(self.original)
+        name_states(self.original)
         self.basis = Basis(prepared.model)
         self.states = prepared.states
         self.own = prepared.own
@@ -99,7 +98,8 @@ class Work:
             self.why.setdefault(name, why)
 
     def calibrated(self, model: onnx.ModelProto, method: str) -> Basis:
-        ranges = calibrate(model, self.inputs, method, self.progress)
+        found = calibrate(with_cells_between(model), self.inputs, method, self.progress)
+        ranges = over_all_steps(model, found)
         self.leave(large_cells(model, ranges), LARGE_CELLS)
         return Basis(model, ranges)
 

@@ -128,5 +128,8 @@ def _state(state: Tensor | None, dtype: DType, quant: Quant) -> Tensor | bool | 
     if not np.any(value):
         return None
     low, high = dtype.limits
-    stored = np.clip(np.rint(value / quant.scale) + quant.zero_point, low, high)
+    exact = np.rint(value / quant.scale) + quant.zero_point
+    stored = np.clip(exact, low, high)
+    if np.any(np.abs(stored - exact) > 1):  # it is outside the range of the states
+        return False
     return Tensor.constant(f"{state.name}/{dtype.value}", stored.astype(dtype.numpy), quant)

@@ -81,12 +81,15 @@ def _tied(node: onnx.NodeProto) -> list[str]:
 
 
 def _int16(node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """States that are int16, with their scales: cells, and GRU's state between runs."""
+    """States that are int16, with their scales: cells, and GRU's state between runs.
+
+    Cells may become twice as large as those of the calibration data: int16 has bits to spare for that.
+    """
     found = dict.fromkeys(_wide(node), WIDE.scale)
     cells = [name for name in (*node.input[C0 : C0 + 1], *node.output[2:3]) if name in ranges]
     if cells:
         reach = max(abs(limit) for name in cells for limit in ranges[name])
-        found |= dict.fromkeys(cells, 2.0 ** (cell_bits(reach) - 15))
+        found |= dict.fromkeys(cells, 2.0 ** (cell_bits(2 * reach) - 15))
     return found
 
 
