@@ -18,7 +18,7 @@ from tinyml.adapt.threshold import Normal
 
 Learner: TypeAlias = LastLayer | ClassMeans | Normal
 
-_KINDS = {LastLayer: 0x54410001, ClassMeans: 0x54410102, Normal: 0x54410201}
+KINDS = {LastLayer: 0x54410001, ClassMeans: 0x54410102, Normal: 0x54410201}
 _AFTER_CRC = struct.Struct("<I8sI")
 HEADER_BYTES = 4 + _AFTER_CRC.size
 
@@ -33,7 +33,7 @@ def encode(learner: Learner, plan: AdaptPlan) -> bytes:
     else:
         values = struct.pack("<ffI", learner.mean, learner.squares, learner.count)
     values = values.ljust(stored_bytes(plan.part), b"\0")
-    rest = _AFTER_CRC.pack(_KINDS[type(learner)], plan.digest, learner.count) + values
+    rest = _AFTER_CRC.pack(KINDS[type(learner)], plan.digest, learner.count) + values
     return struct.pack("<I", zlib.crc32(rest)) + rest
 
 
@@ -41,7 +41,7 @@ def restore(learner: Learner, plan: AdaptPlan, data: bytes) -> None:
     """Take bytes back, as NAME_restore() does; nothing changes if they are refused."""
     size = HEADER_BYTES + stored_bytes(plan.part)
     kind, digest, count = _AFTER_CRC.unpack_from(data, 4) if len(data) == size else (0, b"", 0)
-    if kind != _KINDS[type(learner)] or digest != plan.digest:
+    if kind != KINDS[type(learner)] or digest != plan.digest:
         raise Other("these bytes were learnt by another model, kind or version", "learn again")
     (crc,) = struct.unpack_from("<I", data)
     if crc != zlib.crc32(data[4:]) or not _load(learner, data[HEADER_BYTES:], count):

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tinyml.api.compiled import as_compiled
 from tinyml.api.connected_adapter import DeviceAdapter
 from tinyml.api.data import DataLike, check_data, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
+from tinyml.api.example_labels import for_device
 from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY, RunResult
 from tinyml.api.sources import ModelLike, as_model
@@ -201,12 +204,15 @@ class Device:
         with test_set(x, y) as (path, truth_file):
             check_data(path)
             test = read_samples(Request(path, labels=truth_file, samples=EVERY), _graph(chosen))
-        labels = test.labels if test.labels is not None else [0] * len(test.inputs)
+        if test.labels is None and adapter.needs_labels:
+            raise ConfigError("there are no labels to learn from", "learn(x, y)")
+        given = np.zeros(len(test), np.int64) if test.labels is None else np.asarray(test.labels)
+        labels = for_device(given, adapter.targets)
         if batch:
             adapter.begin()
         found = []
         for index, (sample, label) in enumerate(zip(test.inputs, labels, strict=True)):
-            self._run(chosen, sample, index, index == 0)
+            self._run(chosen, sample, index, index in test.starts | {0})
             found.append(adapter.learn(label))
         if batch:
             adapter.end()

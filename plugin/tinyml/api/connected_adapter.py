@@ -9,8 +9,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from tinyml.adapt.errors import NONE, refusal
-from tinyml.adapt.stored import HEADER_BYTES
+from tinyml.adapt.errors import NONE, OutOfRange, refusal
+from tinyml.adapt.stored import HEADER_BYTES, KINDS
+from tinyml.adapt.threshold import Normal
 from tinyml.harness.device_session import Session
 from tinyml.ir import Array
 
@@ -39,6 +40,8 @@ class DeviceAdapter:
         values = np.asarray(truth)
         if values.ndim or values.dtype.kind == "f":
             return self._ask(Action.LEARN, values.reshape(-1).astype("<f4").tobytes())[0]
+        if not -(1 << 31) <= int(values) < 1 << 31:
+            raise OutOfRange(f"label {values}", "the model's header has the number of classes")
         return self._ask(Action.LEARN, struct.pack("<i", int(values)))[0]
 
     def begin(self) -> None:
@@ -71,12 +74,22 @@ class DeviceAdapter:
     @property
     def count(self) -> int:
         """Steps, or examples."""
-        return int(struct.unpack("<III", self._ask(Action.INFO)[1])[2])
+        return self._info()[2]
+
+    @property
+    def needs_labels(self) -> bool:
+        """Only what is normal is learnt without."""
+        return self._info()[0] != KINDS[Normal]
+
+    @property
+    def targets(self) -> int:
+        """The values that a regression learns from; 0: it learns from labels."""
+        return self._info()[3]
 
     @property
     def learnt(self) -> bytes:
         """What the device has learnt, as NAME_learnt() gives it."""
-        _, size, _ = struct.unpack("<III", self._ask(Action.INFO)[1])
+        size = self._info()[1]
         found = b""
         while len(found) < size:
             found += self._ask(Action.READ, struct.pack("<I", len(found)))[1]
@@ -88,6 +101,10 @@ class DeviceAdapter:
         for start in range(HEADER_BYTES, len(data), room):
             self._ask(Action.WRITE, struct.pack("<I", start) + data[start : start + room])
         self._ask(Action.WRITE, struct.pack("<I", 0) + data[:HEADER_BYTES])
+
+    def _info(self) -> tuple[int, int, int, int]:
+        kind, size, count, targets = struct.unpack("<IIII", self._ask(Action.INFO)[1])
+        return kind, size, count, targets
 
     def _ask(self, action: Action, arguments: bytes = b"") -> tuple[int, bytes]:
         status, rest = self._session.adapt(self._model, action, arguments)

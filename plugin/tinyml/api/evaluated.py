@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from tinyml import harness
-from tinyml.api.after_learning import Learnt, after_learning
+from tinyml.api.after_learning import PYTHON, Learnt, after_learning, check_learning
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, test_set
+from tinyml.api.example_labels import folder_names
 from tinyml.api.pictures import confusion_matrix
 from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY
@@ -100,7 +101,7 @@ class Evaluation:
         if self.original:
             lines += _against(self.original, self.samples)
         if self.learnt:
-            lines.append(f"accuracy {self.learnt}")
+            lines.append(str(self.learnt))
         how = "measured" if self.cycles_measured else "estimated"
         lines += [f"energy: {energy} {energy.unit()}, from {how} cycles" for energy in self.energies]
         return lines
@@ -177,6 +178,7 @@ def evaluate(
         model if isinstance(model, CompiledModel) else as_model(model, example),
         harness.find_machine(on).target.name,
     )
+    check_learning(compiled, learn is not None, learn_labels is not None, rounds, PYTHON)
     low, high = range if range is not None else (None, None)
     original = as_model(against, example) if against is not None else compiled.model
     with test_set(data, labels) as (path, truth_file):
@@ -192,7 +194,7 @@ def evaluate(
             return result
         with test_set(learn, learn_labels) as (examples, known):
             given = replace(request, calibration=examples, labels=known, samples=EVERY)
-            return replace(result, learnt=after_learning(compiled, given, request, rounds))
+            return replace(result, learnt=after_learning(compiled, given, request, rounds, question.classes))
 
 
 def measure(
@@ -257,7 +259,7 @@ def judge(
     ours = rows_of(found, index)
     theirs = None if original is None else rows_of(original.outputs, index)
     task = truth.choose_task(question.task, ours, labels, whole)
-    names = question.classes or graph.labels or _names(data, labels)
+    names = question.classes or graph.labels or folder_names(data, labels)
     scores = was = changed = values = None
     if task == "classes":
         decided = truth.decisions(ours, whole)
@@ -297,10 +299,3 @@ def deciding_output(graph: Graph, chosen: str) -> tuple[int, bool]:
     index = graph.outputs.index(chosen) if chosen else 0
     tensor = graph.tensors[graph.outputs[index]]
     return index, tensor.dtype.is_integer and not is_quantized(tensor) and tensor.elements == 1
-
-
-def _names(data: Path, labels: Array | None) -> tuple[str, ...]:
-    """Subfolders are classes in alphabetical order, unless the user says otherwise."""
-    if labels is None or labels.dtype.kind != "U" or not data.is_dir():
-        return ()
-    return tuple(sorted({path.name for path in data.iterdir() if path.is_dir() and path.name[0] != "."}))

@@ -90,15 +90,13 @@ class Evaluate(Verb):
         parser.add_argument(
             "--learn-labels", type=Path, metavar="FILE", help="their labels, if they are not in the data"
         )
-        parser.add_argument(
-            "--rounds", type=int, default=1, metavar="N", help="learn the examples N times (%(default)s)"
-        )
+        parser.add_argument("--rounds", type=int, metavar="N", help="learn the examples N times (1)")
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
         add_of_argument(parser)
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml.api.after_learning import after_learning
+        from tinyml.api.after_learning import COMMAND, after_learning, check_learning
         from tinyml.api.compiled import build
         from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
@@ -118,6 +116,9 @@ class Evaluate(Verb):
         ):
             request = _request(args, data, labels)
             compiled = build(as_model(args.model), chosen.options)
+            check_learning(
+                compiled, args.learn is not None, args.learn_labels is not None, args.rounds, COMMAND
+            )
             place = chosen.place if pack is None else player_of(pack, args.on, compiled.built)
             chosen.check(compiled.built)
             original = as_model(args.against or args.model, shapes=chosen.options.shapes)
@@ -126,7 +127,7 @@ class Evaluate(Verb):
             if args.learn is not None:
                 with test_set(args.learn, args.learn_labels) as (examples, known):
                     given = replace(request, calibration=examples, labels=known, samples=EVERY)
-                    learnt = after_learning(compiled, given, request, args.rounds)
+                    learnt = after_learning(compiled, given, request, args.rounds, question.classes, COMMAND)
                 result = replace(result, learnt=learnt)
         if args.json:
             whole_files.save(args.json, json.dumps(result.as_json(), indent=2) + "\n")

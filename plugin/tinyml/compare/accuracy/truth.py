@@ -23,9 +23,31 @@ def choose_task(task: str, answers: Array, labels: Array | None, whole: bool) ->
         if task != "auto":
             return task
         return "classes" if whole or answers.shape[1] > 1 else "raw"
-    if task == "raw" or task == "values":
+    if task == "raw":
         return task
-    return "classes" if task == "classes" or _are_classes(labels, answers, whole) else "values"
+    refuse_missing(labels)
+    if task == "values":
+        return task
+    if task == "classes" or _are_classes(labels, answers, whole):
+        return "classes"
+    if labels[0].size == 1 < answers.shape[1] and labels.dtype.kind == "f":
+        flat = labels.reshape(-1)
+        wrong = int(np.flatnonzero(flat % 1 != 0)[0])
+        raise ConfigError(
+            f"sample {wrong} has the label {flat[wrong]:g}: it is neither a class nor "
+            f"{answers.shape[1]} values",
+            f"whole numbers from 0 to {answers.shape[1] - 1}, names, or {answers.shape[1]} values for each",
+        )
+    return "values"
+
+
+def refuse_missing(labels: Array) -> None:
+    """NaN is what tables have where a label is missing."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        wrong = int(np.flatnonzero(~np.isfinite(labels).reshape(len(labels), -1).all(axis=1))[0])
+        raise ConfigError(
+            f"sample {wrong} has a label that is not a number", "leave out samples without a label"
+        )
 
 
 def _are_classes(labels: Array, answers: Array, whole: bool) -> bool:
@@ -45,8 +67,16 @@ def _whole(labels: Array) -> bool:
 
 def _one_hot(labels: Array, answers: Array) -> bool:
     flat = labels.reshape(len(labels), -1)
-    if flat.shape[1] == 1 or flat.shape != answers.shape or labels.dtype.kind not in "iubf":
+    if flat.shape[1] == 1 or flat.shape != answers.shape:
         return False
+    return is_one_hot(flat)
+
+
+def is_one_hot(rows: Array) -> bool:
+    """Whether each row is a single 1 among zeros."""
+    if rows.dtype.kind not in "iubf":
+        return False
+    flat = rows.reshape(len(rows), -1)
     return bool(np.isin(flat, (0, 1)).all() and (flat.sum(axis=1) == 1).all())
 
 

@@ -26,13 +26,11 @@ static int request_learn(const struct tinyml_adapt *adapt, const uint8_t *data, 
 	float targets[TINYML_ADAPT_TARGETS];
 	const size_t count = bytes / 4u;
 
-	if (bytes < 4u) {
-		return TINYML_EINVAL;
-	}
 	if (adapt->targets == 0u) {
-		return adapt->learn(adapt, (int32_t)request_number(data), NULL);
+		return bytes == 4u ? adapt->learn(adapt, (int32_t)request_number(data), NULL)
+				   : TINYML_EINVAL;
 	}
-	if (count != adapt->targets || count > TINYML_ADAPT_TARGETS) {
+	if (bytes % 4u != 0u || count != adapt->targets || count > TINYML_ADAPT_TARGETS) {
 		return TINYML_EINVAL;
 	}
 	memcpy(targets, data, 4u * count);
@@ -87,6 +85,7 @@ size_t tinyml_adapt_request(const struct tinyml_adapt *adapt, const uint8_t *req
 		used = request_put(answer, used, adapt->kind);
 		used = request_put(answer, used, adapt->bytes);
 		used = request_put(answer, used, adapt->learnt->count);
+		used = request_put(answer, used, adapt->targets);
 		break;
 	case TINYML_ADAPT_LEARN:
 		status = request_learn(adapt, &request[1], bytes - 1u);

@@ -109,7 +109,7 @@ int tinyml_adapt_accepts(const struct tinyml_adapt *adapt, const void *data, siz
 
 /** The first byte of a request. Answers begin with a status (4). */
 enum tinyml_adapt_action {
-	TINYML_ADAPT_INFO,   /* -> kind (4), bytes (4), count (4) */
+	TINYML_ADAPT_INFO,   /* -> kind (4), bytes (4), count (4), targets (4) */
 	TINYML_ADAPT_LEARN,  /* label (4), or targets (4 each) */
 	TINYML_ADAPT_DECIDE, /* -> distance (4) */
 	TINYML_ADAPT_RESET,  /* to what the factory had */
