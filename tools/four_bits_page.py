@@ -57,10 +57,13 @@ same to the last bit; only flash and instructions differ.
 Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
 bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
 save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
-kernel covers the whole input on other cores, transposed convolutions, and layers that CMSIS-NN computes on
-request (`--kernels cmsis-nn`). Models as data (`pack --data`) are stored in the same way for cores whose
-player has all kernels of the model, and in bytes for others: where depthwise layers have four bits on Helium
-and RISC-V's vectors, or outputs are large for their sums on Helium and on Arm without DSP.
+kernel covers the whole input on other cores, and layers that CMSIS-NN computes on request (`--kernels
+cmsis-nn`). A transposed convolution is computed as a convolution for each remainder of a position after the
+strides, with the kernels for DSP instructions on Helium as well; each repeats the bias and the factor of a
+filter, so filters with fewer than about 18 weights for each of them keep their bytes. Models as data (`pack
+--data`) are stored in the same way for cores whose player has all kernels of the model, and in bytes for
+others: where depthwise layers have four bits on Helium and RISC-V's vectors, or outputs are large for their
+sums on Helium and on Arm without DSP. The player's transposed convolutions have bytes.
 `tinyml cost` has no figures for these kernels yet.
 
 Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):

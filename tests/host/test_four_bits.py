@@ -19,6 +19,8 @@ from tinyml.memory.placement import LIBRARIES
 from tinyml.memory.select import select
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.phases import phases
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.weighted import nibbles
 from tinyml.ops.weighted.weighted import Weighted as WeightedOp
@@ -60,6 +62,51 @@ def chosen(case: Weighted, target: str, goal: str = "balanced") -> str:
 )
 def test_large_layers_take_four_bits(case: Weighted, target: str, kernel: str) -> None:
     assert chosen(case, target) == kernel
+
+
+TRANSPOSED = Weighted(
+    ConvTranspose((2, 2), pads=(1, 1), outputs=(12, 12)), (1, 6, 6, 32), (32, 4, 4, 32), lowest=-8, largest=7
+)
+
+
+@pytest.mark.parametrize(
+    "target, kernel",
+    [
+        ("cortex-m0", "tinyml_conv_apart_nibbles_halves_s8"),
+        ("cortex-m4", "tinyml_conv_apart_nibbles_dsp_s8"),
+        ("cortex-m55", "tinyml_conv_apart_nibbles_dsp_s8"),
+        ("riscv32", "tinyml_conv_apart_nibbles_s8"),
+    ],
+)
+def test_transposed_convolutions_take_four_bits(target: str, kernel: str) -> None:
+    assert chosen(TRANSPOSED, target) == kernel
+
+
+def test_parts_that_repeat_more_than_they_save_keep_bytes() -> None:
+    """Sixteen parts of one tap: each filter has four bytes of weights and nine of factors, sixteen times."""
+    op = ConvTranspose((4, 4), outputs=(24, 24))
+    small = replace(TRANSPOSED, op=op, x=(1, 6, 6, 8), weights=(64, 4, 4, 8))
+    assert chosen(small, "cortex-m4") == "integer transposed convolution loops"
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize("dilation", [1, 2, 3, 6])
+@pytest.mark.parametrize("pad", [0, 1, 5])
+def test_phases_meet_every_tap_once(stride: int, dilation: int, pad: int) -> None:
+    taps, inputs, outputs = 5, 4, 23
+    wanted = {
+        (i * stride + k * dilation - pad, i, k)
+        for i in range(inputs)
+        for k in range(taps)
+        if 0 <= i * stride + k * dilation - pad < outputs
+    }
+    met = [
+        (phase.first + number * stride, number - phase.pad + index * phase.dilation, tap)
+        for phase in phases(stride, pad, taps, outputs, dilation)
+        for number in range(phase.outputs)
+        for index, tap in enumerate(phase.taps)
+    ]
+    assert sorted(one for one in met if 0 <= one[1] < inputs) == sorted(wanted)
 
 
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])

@@ -61,6 +61,11 @@ def layer(op_type: str, dtype: str, per_channel: bool, shape: tuple[int, ...]) -
             ("DepthwiseConv2DOptions", {**CONV, "DepthMultiplier": 1}),
         ),
         "FULLY_CONNECTED": ((3, shape[-1]), (3, channels), ("FullyConnectedOptions", {})),
+        "TRANSPOSE_CONV": (
+            (1, 6, 5, shape[-1]),
+            (1, 12, 10, channels),
+            ("TransposeConvOptions", {"Padding": 0, "StrideW": 2, "StrideH": 2}),
+        ),
     }[op_type]
     values = [
         Value("x", ins, "int8", FLAT),
@@ -69,6 +74,9 @@ def layer(op_type: str, dtype: str, per_channel: bool, shape: tuple[int, ...]) -
         Value("y", outs, "int8", Quant.per_tensor(0.1, -4)),
     ]
     call = Call(op_type, ["x", "w", "b"], ["y"], *options)
+    if op_type == "TRANSPOSE_CONV":
+        values.append(Value.constant("shape", np.array(outs, np.int32)))
+        call = Call(op_type, ["shape", "w", "x", "b"], ["y"], *options)
     wide = [replace(value, dtype="int8") if value.name == "w" else value for value in values]
     return Part(values, [call], ["x"], ["y"]), Part(wide, [call], ["x"], ["y"])
 
@@ -79,8 +87,12 @@ LAYERS: dict[str, tuple[str, str, bool, tuple[int, ...]]] = {
     "depthwise": ("DEPTHWISE_CONV_2D", "int4", True, (1, 3, 3, 7)),
     "dense": ("FULLY_CONNECTED", "int4", False, (5, 9)),
     "dense, odd": ("FULLY_CONNECTED", "int4", False, (3, 7)),
+    "transposed": ("TRANSPOSE_CONV", "int4", True, (5, 4, 3, 3)),
     "dense of two bits": ("FULLY_CONNECTED", "int2", False, (3, 7)),
 }
+
+NOT_IN_LITERT = ("transposed", "dense of two bits")
+"""LiteRT's reference kernels have these with a byte for each weight only."""
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -91,11 +103,11 @@ def test_packed_weights_are_those_of_a_byte_each(name: str) -> None:
     x = RNG.integers(-128, 127, shape, endpoint=True).astype(np.int8)
     found = ours(narrow, x)
     np.testing.assert_array_equal(found, ours(wide, x))
-    if name != "dense of two bits":  # which LiteRT's reference kernels do not have
-        expected = theirs(narrow, x)
-        np.testing.assert_array_equal(expected, theirs(wide, x))
-        steps = 1 if "dense" in name else 0  # LiteRT's dense layers round once
-        assert np.abs(found.astype(int) - expected.astype(int)).max() <= steps
+    expected = theirs(wide, x)
+    if name not in NOT_IN_LITERT:
+        np.testing.assert_array_equal(theirs(narrow, x), expected)
+    steps = 1 if "dense" in name else 0  # LiteRT's dense layers round once
+    assert np.abs(found.astype(int) - expected.astype(int)).max() <= steps
 
 
 def in_blocks(dtype: str, block: int, half: bool = False, **changes: Any) -> tuple[bytes, Array]:

@@ -94,6 +94,16 @@ def _cases() -> list[Case]:
                 layer(f"{name} one block", "MatMul", x, [matrix, scales(9, 1, 10)], block=64, **how),
                 layer(f"{name} conv", "Conv", image, [filters, scales(11, 8)], bias=real(12, 8), **how),
                 layer(
+                    f"{name} transposed",
+                    "ConvTranspose",
+                    image,
+                    [integers(14, kind, 5, 8, 3, 2), scales(15, 8)],
+                    axis=1,
+                    bias=real(12, 8),
+                    attributes={"strides": [2, 2]},
+                    **how,
+                ),
+                layer(
                     f"{name} blocked zero points",
                     "MatMul",
                     x,

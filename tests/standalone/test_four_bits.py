@@ -19,6 +19,7 @@ from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
@@ -74,3 +75,46 @@ def test_large_outputs(machine: str, once: bool, kernel: str) -> None:
         np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
         inside += int((np.abs(expected.astype(int)) < 120).sum())
     assert inside > 500  # outputs that no limit hides
+
+
+TRANSPOSED = {
+    "doubled": Weighted(ConvTranspose((2, 2), pads=(1, 1), outputs=(8, 10)), (1, 4, 5, 8), (6, 4, 4, 8)),
+    "rows_apart": Weighted(ConvTranspose((3, 1), outputs=(9, 5), clamp=RELU), (2, 3, 5, 7), (9, 3, 1, 7)),
+    "no_taps": Weighted(ConvTranspose((3, 2), outputs=(8, 6)), (1, 3, 3, 5), (4, 2, 1, 5)),
+    "dilated": Weighted(ConvTranspose((2, 2), (2, 3), outputs=(9, 12)), (1, 3, 4, 6), (5, 3, 2, 6)),
+    "groups": Weighted(ConvTranspose((2, 2), outputs=(6, 8), groups=2), (1, 3, 4, 10), (6, 2, 3, 5)),
+    "row_of_pixels": Weighted(ConvTranspose((1, 1), pads=(0, 1), outputs=(3, 4)), (1, 1, 4, 8), (5, 2, 1, 8)),
+    "any_weights": Weighted(ConvTranspose((2, 1), outputs=(6, 6)), (1, 3, 5, 4), (7, 2, 2, 4), zero=5),
+    "fine": Weighted(ConvTranspose((2, 2), outputs=(6, 6)), (1, 3, 3, 9), (5, 2, 2, 9), scale=AS_LARGE),
+}
+LOWEST = {"any_weights": 8}  # what is stored is 3 to 18, less the zero point of 5
+
+
+@pytest.mark.parametrize(
+    "machine, once, kernels",
+    [
+        ("qemu-cortex-m3", True, {"tinyml_conv_apart_nibbles_halves_s8", "tinyml_conv_apart_nibbles_s8"}),
+        ("qemu-cortex-m4", False, {"tinyml_conv_apart_nibbles_dsp_s8"}),
+        ("qemu-riscv32", False, {"tinyml_conv_apart_nibbles_s8"}),
+    ],
+)
+def test_transposed(machine: str, once: bool, kernels: set[str]) -> None:
+    sketch = Layers()
+    for name, case in TRANSPOSED.items():
+        low = LOWEST.get(name, -8)
+        sketch.weighted(name, replace(case, lowest=low, largest=low + 15), once)
+    graph = sketch.graph()
+    rng = np.random.default_rng(3)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
+    with always_four_bits():
+        compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    assert {one.kernel.name for one in compiled.selected} == kernels
+    (found,) = harness.run_files(
+        compiled.files, machine, [feed], options=harness.Options(strict=True, check_arena=True)
+    ).outputs
+    for node in graph.nodes:
+        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
+        (expected,) = node.op.evaluate(graph.layer(node), values)
+        np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
+        assert len(np.unique(expected)) > 3, node.name

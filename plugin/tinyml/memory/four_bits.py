@@ -64,9 +64,9 @@ def _with_vectors(kernel: Kernel[Any]) -> bool:
 
 
 def saved_bytes(four: Kernel[Any], eight: Kernel[Any], layer: Layer) -> int:
-    """What the weights of a layer take less."""
+    """What the constants of a layer take less."""
     bits = eight.weight_bits - four.weight_bits
-    return layer.input(1).elements * bits // 8
+    return layer.input(1).elements * bits // 8 - four.repeated_bytes(layer)
 
 
 def worth_storing(

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
 from typing import Protocol
 
 from tinyml.base import c
 from tinyml.ir import Layer
+from tinyml.ops.conv.phases import phases
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted.records import TILE_WORDS, float_limits, float_tiles
 from tinyml.ops.weighted.weighted import Weighted
@@ -23,25 +23,6 @@ class Strided(Protocol):
     def strides(self) -> Sequence[int]: ...
     @property
     def pads(self) -> Sequence[int]: ...
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Along one axis: the outputs ``first``, ``first + stride``, … and the taps that they meet."""
-
-    first: int
-    outputs: int
-    taps: tuple[int, ...]  # of the kernel, in the order of the input elements that they meet
-    pad: int  # how far before the input the window of the first output begins; may be negative
-
-
-def phases(stride: int, pad: int, taps: int, outputs: int) -> Iterator[Phase]:
-    """Output o meets element i at tap k if o = i * stride + k - pad."""
-    for first in range(min(stride, outputs)):
-        rest = (first + pad) % stride
-        met = tuple(range(rest, taps, stride))[::-1]
-        begin = (first + pad - rest) // stride - (len(met) - 1)
-        yield Phase(first, -(-(outputs - first) // stride), met, -begin)
 
 
 def emit_phases(layer: Layer[Weighted], sheet: Sheet, op: Strided) -> None:

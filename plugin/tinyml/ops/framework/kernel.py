@@ -76,6 +76,10 @@ class Kernel(ABC, Generic[O_contra]):
         """Working memory in the arena for the duration of the layer."""
         return 0
 
+    def repeated_bytes(self, layer: Layer[O_contra]) -> int:
+        """Constants that this kernel stores several times, unlike others: the bytes of all but the first."""
+        return 0
+
     def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
         """The inputs whose memory output 0 may be written over, and how; the preferred way first."""
         return ()

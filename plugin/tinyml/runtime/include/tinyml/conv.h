@@ -137,6 +137,27 @@ void tinyml_conv_nibbles_halves_s8(const struct tinyml_conv_stream_s8 *p, const 
 				   int8_t *y, void *scratch);
 
 /**
+ * The same kernels for outputs that are not neighbours: those of a transposed convolution that meet
+ * the same taps. Strides are 1. Padding may be negative: windows then begin further inside. The
+ * scratch memory is that of the convolution, then `out_w * out_c` bytes at `row` for a row of
+ * outputs, which are not used if `step` is out_c.
+ */
+struct tinyml_conv_apart_s8 {
+	struct tinyml_conv_stream_s8 conv;
+	int32_t step;  /* bytes from an output position to the next one in a row */
+	int32_t line;  /* bytes from a row of outputs to the next */
+	int32_t image; /* bytes from a batch item to the next */
+	int32_t row;   /* where a row is collected, in bytes from the start of the scratch memory */
+};
+
+void tinyml_conv_apart_nibbles_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch);
+void tinyml_conv_apart_nibbles_dsp_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x,
+				      int8_t *y, void *scratch);
+void tinyml_conv_apart_nibbles_halves_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x,
+					 int8_t *y, void *scratch);
+
+/**
  * int8 convolution for cores with Helium: one group, weights without zero point.
  *
  * Filters come in pairs; a last odd filter is paired with zeros. With N = kernel_h * kernel_w *

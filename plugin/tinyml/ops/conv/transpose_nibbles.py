@@ -1,0 +1,129 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Transposed convolutions with weights of four bits, as several convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+
+from tinyml.base import c
+from tinyml.ir import Layer, Tensor
+from tinyml.ops.conv.nibbles import ConvNibbles
+from tinyml.ops.conv.phases import Phase, phases
+from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.weighted.records import in_zero, output_limits
+from tinyml.ops.weighted.weighted import Weighted
+
+REPEATED_BYTES = 9
+"""Bias, factor and exponent of a filter, which every part has."""
+
+
+class Spread(Protocol):
+    """What a transposed convolution is described by."""
+
+    @property
+    def strides(self) -> Sequence[int]: ...
+    @property
+    def dilations(self) -> Sequence[int]: ...
+    @property
+    def pads(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """The outputs that meet the same taps, and the layer whose weights are these taps."""
+
+    rows: Phase
+    columns: Phase
+    layer: Layer[Weighted]
+
+    @property
+    def weights(self) -> Tensor:
+        return self.layer.input(1)
+
+    @property
+    def filter_elements(self) -> int:
+        return int(np.prod(self.weights.shape[1:]))
+
+
+def parts(layer: Layer[Weighted], op: Spread) -> Iterator[Part]:
+    """Outputs that meet no tap have one of weight zero."""
+    w, y = layer.input(1), layer.output.shape
+    axes = [
+        list(phases(op.strides[a], op.pads[a], w.shape[1 + a], y[1 + a], op.dilations[a])) for a in range(2)
+    ]
+    for rows, columns in product(*axes):
+        if rows.taps and columns.taps:
+            values = w.value[:, rows.taps][:, :, columns.taps]
+        else:
+            shape = (w.shape[0], 1, 1, w.shape[3])
+            values = np.full(shape, quant_of(w).zero_points[0], w.value.dtype)
+        taps = Tensor.constant(w.name, np.ascontiguousarray(values), w.quant)
+        yield Part(rows, columns, replace(layer, inputs=(layer.inputs[0], taps, *layer.inputs[2:])))
+
+
+def column_bytes(layer: Layer[Weighted], op: Spread, kernel: ConvNibbles) -> int:
+    """What the kernel needs for the largest of the parts."""
+    return max(kernel.columns_bytes(part.filter_elements, part.weights.shape[3]) for part in parts(layer, op))
+
+
+def row_bytes(layer: Layer[Weighted], op: Spread) -> int:
+    """A row of outputs, if those of a part are not neighbours."""
+    _, _, width, channels = layer.output.shape
+    stride = op.strides[1]
+    return -(-width // stride) * channels if stride > 1 else 0
+
+
+def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Spread, kernel: ConvNibbles, function: str) -> None:
+    """A call for each part."""
+    x, y = layer.input(0).shape, layer.output.shape
+    sheet.include("<tinyml/conv.h>")
+    columns_end = column_bytes(layer, op, kernel)
+    for number, part in enumerate(parts(layer, op)):
+        rows, columns = part.rows, part.columns
+        window = {
+            "batches": x[0],
+            "in_h": x[1],
+            "in_w": x[2],
+            "in_c": x[3],
+            "out_h": rows.outputs,
+            "out_w": columns.outputs,
+            "out_c": y[3],
+            "kernel_h": part.weights.shape[1],
+            "kernel_w": part.weights.shape[2],
+            "stride_h": 1,
+            "stride_w": 1,
+            "dilation_h": rows.dilation,
+            "dilation_w": columns.dilation,
+            "pad_top": rows.pad,
+            "pad_left": columns.pad,
+        }
+        conv = {
+            **{f".window.{name}": value for name, value in window.items()},
+            **kernel.stream_members(part.layer, sheet, f"filters{number}"),
+            **in_zero(layer),
+            **output_limits(layer),
+            ".from_the_end": c.boolean(False),
+        }
+        members = {
+            **{f".conv{name}": value for name, value in conv.items()},
+            ".step": op.strides[1] * y[3],
+            ".line": op.strides[0] * y[2] * y[3],
+            ".image": y[1] * y[2] * y[3],
+            ".row": columns_end,
+        }
+        record = sheet.record("struct tinyml_conv_apart_s8", f"params{number}", members)
+        place = (rows.first * y[2] + columns.first) * y[3]
+        sheet.call(function, record, sheet.x(), sheet.element(sheet.y(), place, 0), sheet.scratch)
+
+
+def repeated_bytes(layer: Layer[Weighted], op: Spread) -> int:
+    """What parts repeat for each filter."""
+    count = sum(1 for _ in parts(layer, op))
+    return (count - 1) * REPEATED_BYTES * layer.output.shape[3]
