@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,14 +22,19 @@ from tools import workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits"
+SHORT_LIVED = ROOT / "tests" / "support" / "short_lived"
 TWISTER_SECONDS = 3600  # a dozen builds
 QEMU_SECONDS = 300  # of a busy machine
+SAME_RUN = "TC_RUNID=same"
+"""Twister gives the compiler a random number in each run of a test, so that ccache would know no object."""
 
 
 def environment() -> dict[str, str]:
     """That of the workspace, with our boards."""
-    extra = {"EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"), "COLUMNS": "200"}
-    return {**workspace.environment(workspace.location()), **extra}
+    known = workspace.environment(workspace.location())
+    paths = os.pathsep.join(filter(None, [str(SHORT_LIVED), known.get("PYTHONPATH")]))
+    extra = {"EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"), "COLUMNS": "200", "PYTHONPATH": paths}
+    return {**known, **extra}
 
 
 def run(
@@ -150,7 +156,7 @@ def twister(
     words: list[str | Path] = [word for folder in folders for word in ("-T", folder)]
     words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
-    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2"]
+    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", f"-x={SAME_RUN}"]
     command += [] if "--no-clean" in options else ["--clobber-output"]
     said = run([*command, *options], cwd, check=False, timeout_seconds=TWISTER_SECONDS, more=more)
     report = out / "twister.json"

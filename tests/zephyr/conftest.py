@@ -5,9 +5,10 @@
 Paths in temporary folders are hashed relative to the build. Those outside are the same in every build, but
 would not be if they were relative: builds are at different depths.
 
-Zephyr writes the path of the build into a header that most sources include. In another folder, ccache has to
-preprocess these sources, which takes 9 of 15 CPU seconds of a build whose objects it has. So the builds of a
-file of tests have the same paths in every run.
+Zephyr writes the path of the build into a comment of the devicetree header, which most sources include. In
+another folder, ccache would have to preprocess them all, which takes 9 of 15 CPU seconds of a build whose
+objects it has. So it looks at what this header is made from instead: the devicetree, our bindings, Zephyr's
+version. The builds of a file of tests also have the same paths in every run.
 """
 
 from __future__ import annotations
@@ -24,9 +25,19 @@ from pathlib import Path
 import pytest
 
 from tests.tiers import TESTS
+from tools import workspace
+
+BINDINGS = TESTS.parent / "zephyr_module" / "dts" / "bindings"
+MADE_FROM = (
+    "zephyr/zephyr.dts",  # of each build
+    *map(str, sorted(path for path in BINDINGS.rglob("*") if path.is_file())),
+    str(workspace.location() / "zephyr" / "VERSION"),
+)
 
 os.environ.setdefault("CCACHE_BASEDIR", tempfile.gettempdir())
 os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+os.environ.setdefault("CCACHE_IGNOREHEADERS", "zephyr/include/generated/zephyr/devicetree_generated.h")
+os.environ.setdefault("CCACHE_EXTRAFILES", os.pathsep.join(MADE_FROM))
 # CMake's search for Python imports distutils, in the place of which setuptools would load all of itself.
 os.environ.setdefault("SETUPTOOLS_USE_DISTUTILS", "stdlib")
 

@@ -17,19 +17,20 @@ MODELS = """
 models:
   - name: digits
     file: model.onnx
-  - name: second
+{first}  - name: second
     file: large.onnx
 {second}  - name: third
     file: model.onnx
 {third}"""
 IN_PSRAM = "    arena_region: psram0\n"
 WEIGHTS_IN_RAM = "    weights: ram\n"
+WEIGHTS_IN_PSRAM = "    weights: psram0\n"
 
 
-def configure(app: Path, shared: bool, second: str = "", third: str = "") -> None:
+def configure(app: Path, shared: bool, first: str = "", second: str = "", third: str = "") -> None:
     """Settings that are as they were stay untouched: CMake takes longer than all else."""
     rewrite(app / "prj.conf", "CONFIG_TINYML=y\n" + (SHARED if shared else ""))
-    rewrite(app / "tinyml.yaml", MODELS.format(second=second, third=third))
+    rewrite(app / "tinyml.yaml", MODELS.format(first=first, second=second, third=third))
 
 
 def write_large_model(path: Path) -> None:
@@ -109,14 +110,16 @@ def test_one_for_all_is_as_large_as_the_largest(build: Build) -> None:
 
 
 def test_one_in_each_memory(build: Build) -> None:
-    """Of the third model, the weights have a place of their own as well."""
-    configure(build.app, shared=True, second=IN_PSRAM, third=IN_PSRAM + WEIGHTS_IN_RAM)
+    """The weights of the first and of the third model have places of their own as well."""
+    third = IN_PSRAM + WEIGHTS_IN_RAM
+    configure(build.app, shared=True, first=WEIGHTS_IN_PSRAM, second=IN_PSRAM, third=third)
     build.again()
     found = arenas(build)
     assert found["second"].start == found["third"].start
     assert symbols(build.elf)["second_arena"][2] == "PSRAM"
     assert symbols(build.elf)["digits_arena"][2] == "noinit"
-    assert {section_of_weights(build, name) for name in ("digits", "third")} == {"rodata", "datas"}
+    assert section_of_weights(build, "digits") == "tinyml_weights_PSRAM"
+    assert section_of_weights(build, "third") == "datas"
     assert noinit_bytes(build) == rounded_up(len(found["digits"]))
     assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
 

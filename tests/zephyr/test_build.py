@@ -15,7 +15,16 @@ from pathlib import Path
 import pytest
 
 from tests.support import offline
-from tests.zephyr.building import ROOT, Build, change_model, copy_of_digits, run, symbols, west_build
+from tests.zephyr.building import (
+    ROOT,
+    Build,
+    change_model,
+    copy_of_digits,
+    options_of,
+    run,
+    symbols,
+    west_build,
+)
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin" / "tinyml"
 NOTHING_TO_DO = "ninja: no work to do."
@@ -132,29 +141,23 @@ def test_a_changed_model_rebuilds_its_library_only(build: Build) -> None:
     assert NOTHING_TO_DO in build.again()
 
 
-def test_a_changed_option_rebuilds_the_model(build: Build) -> None:
+def test_changed_options_and_operators_rebuild_the_model(build: Build) -> None:
+    """Also the files of `operators:` and `sources:`, and the C that a kernel names itself."""
     build.again()
-    manifest = build.app / "tinyml.yaml"
-    manifest.write_text(manifest.read_text() + "    kernels: portable\n")
-    said = build.again()
-    assert "compiling model digits for cortex-m3" in said
-    # Other kernels need another arena, so digits.h changes, and with it what includes it; not more.
-    assert build.compiled(said) <= {"digits.c", "main.c", "arenas.c"}
-    assert NOTHING_TO_DO in build.again()
-
-
-def test_changed_operators_and_their_c_rebuild_the_model(build: Build) -> None:
-    """The files of `operators:` and `sources:`, and the C that a kernel names itself."""
-    build.again()
-    manifest = build.app / "tinyml.yaml"
     sample = ROOT / "samples" / "custom_operator"
     files = [shutil.copy(sample / f"mexican_hat.{kind}", build.app) for kind in ("py", "c")]
     more = build.app / "more" / "twice.c"
     more.parent.mkdir()
     more.write_text("static inline int twice(int x) { return 2 * x; }\n")
-    lines = "    operators: [mexican_hat.py]\n    sources: [more/twice.c]\n"
-    manifest.write_text(manifest.read_text().rstrip("\n") + f"\n{lines}")
-    build.again()
+    with (build.app / "tinyml.yaml").open("a") as manifest:
+        manifest.write(
+            "    kernels: portable\n    operators: [mexican_hat.py]\n    sources: [more/twice.c]\n"
+        )
+    said = build.again()
+    assert "compiling model digits for cortex-m3" in said
+    # Other kernels need another arena, so digits.h changes, and with it what includes it; not more.
+    assert build.compiled(said) <= {"digits.c", "main.c", "arenas.c"}
+    assert NOTHING_TO_DO in build.again()
     assert "twice" in build.generated("digits.c")
     for file in (*files, more):
         path = Path(file)
@@ -222,28 +225,14 @@ def test_a_model_over_its_budget_stops_the_build(build: Build, kind: str, messag
 
 
 def test_the_board_is_a_budget(build: Build) -> None:
-    """What the devicetree says about the board's memory reaches the compiler."""
+    """What the devicetree says about the board's memory reaches the compiler; models are balanced."""
     told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
+    assert "--optimize=balanced" in told
+    kernel = (build.folder / "tinyml" / "digits" / "digits.kernels").read_text().split()[0]
+    for source in ("/digits/digits.c", kernel):
+        assert options_of(build.folder, source) == ["-Os", "-O2"]
     assert "--limit=ram=65536,the board" in told
     assert "--limit=flash=262144,the board" in told
-
-
-def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:
-    """Two models, no manifest, no CMSIS-NN kernels. CMake compiles them; ninja would build both."""
-    app = copy_of_digits(tmp_path / "app")
-    (app / "tinyml.yaml").unlink()
-    with (app / "CMakeLists.txt").open("a") as lists:
-        lists.write("zephyr_tinyml_model(digits model.onnx)\n")
-        lists.write("zephyr_tinyml_model(second model.onnx KERNELS portable)\n")
-    build = tmp_path / "build"
-    west: list[str | Path] = ["west", "build", "--cmake-only", "-b", "qemu_cortex_m3", "-d", build, app]
-    run([*west, "--", "-DCONFIG_TINYML_KERNELS_PORTABLE=y"], app)
-    for name in ("digits", "second"):
-        summary = json.loads((build / "tinyml" / name / f"{name}.json").read_text())
-        assert summary["sources"]["cmsis-nn"] == []
-    rules = (build / "build.ninja").read_text()
-    assert "second/second.c.obj" in rules
-    assert "libtinyml_cmsis_nn.a" not in rules
 
 
 @pytest.mark.deep

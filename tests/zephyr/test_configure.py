@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -38,29 +39,31 @@ def kernel_of(app: Path) -> str:
     return (app / "build" / "tinyml" / "digits" / "digits.kernels").read_text().split()[0]
 
 
-def test_the_user_may_turn_the_fpu_off(tmp_path: Path) -> None:
-    """test_placement.py has an image with the FPU."""
-    app = copy_of_digits(tmp_path / "app")
-    configure(app, "qemu_cortex_m4", "-DCONFIG_FPU=n")
-    assert "CONFIG_FPU=y" not in (app / "build" / "zephyr" / ".config").read_text().splitlines()
-    assert options_of(app / "build", "/digits/digits.c") == ["-Os", "-O2"]
-    assert options_of(app / "build", kernel_of(app)) == ["-Os", "-O2"]
-    told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
-    assert "--no-fpu" in told, "the compiler warns of float layers"
-    assert "--optimize=balanced" in told
+def test_models_in_cmake_that_are_optimised_for_size_without_an_fpu(tmp_path: Path) -> None:
+    """Two models, no manifest, kernels of one library; the user turns the FPU off.
 
-
-def test_a_model_that_is_optimised_for_size_and_the_kernels_with_it(tmp_path: Path) -> None:
+    test_placement.py has an image with the FPU, test_build.py models that are optimised as usual.
+    """
     app = copy_of_digits(tmp_path / "app")
-    with (app / "tinyml.yaml").open("a") as manifest:
-        manifest.write("    optimize: size\n    io: int8\n")
-    said = configure(app, "qemu_cortex_m4", "-DCONFIG_SPEED_OPTIMIZATIONS=y")
+    (app / "tinyml.yaml").unlink()
+    with (app / "CMakeLists.txt").open("a") as lists:
+        lists.write("zephyr_tinyml_model(digits model.onnx OPTIMIZE size IO int8)\n")
+        lists.write("zephyr_tinyml_model(second model.onnx KERNELS portable OPTIMIZE size IO int8)\n")
+    image = ["CONFIG_SPEED_OPTIMIZATIONS=y", "CONFIG_FPU=n", "CONFIG_TINYML_KERNELS_PORTABLE=y"]
+    said = configure(app, "qemu_cortex_m4", *(f"-D{option}" for option in image))
     assert "TinyML: " not in "".join(line for line in said.splitlines() if "Warning" in line)
-    assert options_of(app / "build", "/digits/digits.c") == ["-O2", "-Os"]
-    assert options_of(app / "build", kernel_of(app)) == ["-O2", "-Os"], "no other model needs them fast"
-    told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
-    assert "--optimize=size" in told
-    assert "--io=int8" in told
+    build = app / "build"
+    assert "CONFIG_FPU=y" not in (build / "zephyr" / ".config").read_text().splitlines()
+    assert options_of(build, "/digits/digits.c") == ["-O2", "-Os"]
+    assert options_of(build, kernel_of(app)) == ["-O2", "-Os"], "no other model needs them fast"
+    told = run(["ninja", "-C", build, "-t", "commands", "tinyml/digits/digits.c"], app)
+    assert {"--no-fpu", "--optimize=size", "--io=int8"} <= set(told.split()), "of float layers, it warns"
+    for name in ("digits", "second"):
+        summary = json.loads((build / "tinyml" / name / f"{name}.json").read_text())
+        assert summary["sources"]["cmsis-nn"] == []
+    rules = (build / "build.ninja").read_text()
+    assert "second/second.c.obj" in rules
+    assert "libtinyml_cmsis_nn.a" not in rules
 
 
 @pytest.mark.tenth("half of a set-up")

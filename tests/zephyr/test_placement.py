@@ -86,6 +86,7 @@ def test_options_of_the_image(app: App) -> None:
     assert options_of(app.build.folder, "/digits/digits.c") == ["-Os"]
 
 
+@pytest.mark.deep  # test_arenas.py has such models
 def test_a_model_has_its_own_regions(app: App) -> None:
     """Without a chosen node, only the model with its own region goes elsewhere."""
     app.choose(arena_region="psram0", weights="psram0")
