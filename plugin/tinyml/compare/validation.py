@@ -18,7 +18,9 @@ from typing import cast
 import numpy as np
 
 from tinyml.compare.directed import directed
-from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
+from tinyml.compare.parts import Slice, slice_of
+from tinyml.compare.recurrent_steps import step_by_step
+from tinyml.ir import Array, DType, Graph, Layer, Tensor
 from tinyml.ir.interpreter import evaluate, interpret
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import NO_CLAMP, quant_of
@@ -33,6 +35,10 @@ SAME = "the same operator on the same operands"
 ENUMERATED = "all 256 values of the operand"
 AFFINE = "affine: no input makes them differ by more than {:.3f} steps before rounding"
 TESTED = "{} directed inputs"
+RECURRENT = (
+    "{} directed inputs, step by step from the same states: {:.2f} steps of int8 apart at most, limit {:.2f};"
+    " whole sequences of a float runtime were up to {:.0f} apart"
+)
 REACHED = "what {} directed inputs of the model make of its operands"
 
 
@@ -47,32 +53,6 @@ class Part:
     fine: bool = True
 
 
-@dataclass(frozen=True)
-class _Slice:
-    """The nodes between tensors that both graphs have."""
-
-    graph: Graph
-    nodes: tuple[Node, ...]
-    inputs: tuple[str, ...]
-    output: str
-
-    def run(self, values: Mapping[str, Array], until: Node | None = None) -> Array:
-        """The output, or the first operand of ``until``."""
-        known = dict(values)
-        for node in self.nodes:
-            layer = self.graph.layer(node)
-            if until is not None and node is until:
-                first = layer.input(0)
-                return first.value if first.is_constant else known[first.name]
-            for tensor, array in zip(layer.outputs, evaluate(layer, known), strict=True):
-                known[tensor.name] = array
-        return known[self.output]
-
-    @property
-    def layers(self) -> list[Layer]:
-        return [self.graph.layer(node) for node in self.nodes]
-
-
 def validate(imported: Graph, optimised: Graph) -> list[Part]:
     """Every part of the optimised graph, with how it was compared."""
     cuts = _cuts(imported, optimised)
@@ -81,8 +61,8 @@ def validate(imported: Graph, optimised: Graph) -> list[Part]:
     for node in optimised.nodes:
         for name in node.outputs:
             if name in cuts:
-                mine = _slice(optimised, name, set(cuts))
-                theirs = _slice(imported, cuts[name], set(cuts.values()))
+                mine = slice_of(optimised, name, set(cuts))
+                theirs = slice_of(imported, cuts[name], set(cuts.values()))
                 if {cuts[one] for one in mine.inputs} >= set(theirs.inputs):
                     parts.append(_compared(mine, theirs, cuts, reached))
     left = {n.name for n in optimised.nodes} - {layer for part in parts for layer in part.layers}
@@ -111,27 +91,8 @@ def _as_nhwc(shape: Sequence[int]) -> tuple[int, ...]:
     return (shape[0], *shape[2:], shape[1]) if len(shape) > 2 else tuple(shape)
 
 
-def _slice(graph: Graph, output: str, cuts: set[str]) -> _Slice:
-    producers = {name: node for node in graph.nodes for name in node.outputs}
-    needed: set[int] = set()  # nodes; several can have one name
-    inputs: dict[str, None] = {}
-    waiting = [output]
-    while waiting:
-        name = waiting.pop()
-        if (name in cuts and name != output) or name not in producers:
-            if not graph.tensors[name].is_constant:
-                inputs[name] = None
-            continue
-        node = producers[name]
-        if id(node) not in needed:
-            needed.add(id(node))
-            waiting += [one for one in node.inputs if one]
-    chosen = tuple(node for node in graph.nodes if id(node) in needed)
-    return _Slice(graph, chosen, tuple(inputs), output)
-
-
 def _compared(
-    mine: _Slice, theirs: _Slice, cuts: Mapping[str, str], reached: Sequence[Mapping[str, Array]]
+    mine: Slice, theirs: Slice, cuts: Mapping[str, str], reached: Sequence[Mapping[str, Array]]
 ) -> Part:
     names = tuple(node.name for node in mine.nodes)
     if _is_same(mine, theirs, cuts):
@@ -153,13 +114,18 @@ def _compared(
         fine = False
     if fine:
         return Part(mine.output, names, False, TESTED.format(len(given)))
+    pairs = [(one, {cuts[name]: _to_theirs(name, array) for name, array in one.items()}) for one in given]
+    drift = step_by_step(mine, theirs, pairs, STEPS)
+    if drift is not None:
+        how = RECURRENT.format(len(given), drift.largest, drift.limit, drift.whole)
+        return Part(mine.output, names, False, how, drift.close)
     # Passes may rely on what a tensor cannot be, such as negative: then values that it has are what counts.
     seen = [{name: _to_mine(name, run[cuts[name]]) for name in mine.inputs} for run in reached]
     fine = all(both(values) <= STEPS for values in seen)
     return Part(mine.output, names, False, REACHED.format(len(seen)), fine)
 
 
-def _both(mine: _Slice, theirs: _Slice, cuts: Mapping[str, str]) -> Callable[[Mapping[str, Array]], float]:
+def _both(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> Callable[[Mapping[str, Array]], float]:
     """How far the two are apart for some inputs: steps of integers, or 2 for floats that are not close."""
 
     def apart(values: Mapping[str, Array]) -> float:
@@ -182,7 +148,7 @@ def _to_mine(name: str, array: Array) -> Array:
     return np.moveaxis(array, 1, -1) if name.endswith(NHWC) and array.ndim > 2 else array
 
 
-def _is_same(mine: _Slice, theirs: _Slice, cuts: Mapping[str, str]) -> bool:
+def _is_same(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> bool:
     if len(mine.nodes) != 1 or len(theirs.nodes) != 1 or mine.output.endswith(NHWC):
         return False
     (a,), (b,) = mine.layers, theirs.layers
@@ -201,14 +167,14 @@ def _is_same_operand(x: Tensor | None, y: Tensor | None, cuts: Mapping[str, str]
     return cuts.get(x.name) == y.name == x.name
 
 
-def _is_bytewise(part: _Slice) -> bool:
+def _is_bytewise(part: Slice) -> bool:
     """Every output element depends on the one byte at its place."""
     if len(part.inputs) != 1 or part.graph.tensors[part.inputs[0]].dtype not in (DType.INT8, DType.UINT8):
         return False
     return all(layer.op.elementwise for layer in part.layers)
 
 
-def _affine(mine: _Slice, theirs: _Slice, cuts: Mapping[str, str]) -> float | None:
+def _affine(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> float | None:
     """By how many steps an integer layer and a float one can be apart before they round; None if unknown.
 
     Both are affine in the stored integers, so their values at the zero point and one step beside it, for each
@@ -240,7 +206,7 @@ _LINEAR = ("Dequantize", "Conv", "DepthwiseConv", "Dense")
 
 
 def _largest_difference(
-    mine: _Slice, theirs: _Slice, cuts: Mapping[str, str], x: Tensor, layer: Layer[Weighted]
+    mine: Slice, theirs: Slice, cuts: Mapping[str, str], x: Tensor, layer: Layer[Weighted]
 ) -> float:
     zero, step = quant_of(x).zero_point, quant_of(layer.output).scale
     bias = layer.input(2) if layer.has_input(2) else None
