@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -56,8 +57,8 @@ def step_by_step(
 
     ``steps``: by how many the integers that go into layers may differ, and those that come out of the part.
     """
-    integer = [one for one in mine.layers if isinstance(one.op, RecurrentInt8)]
-    real = [one for one in theirs.layers if isinstance(one.op, Recurrent)]
+    integer = [cast(Layer[RecurrentInt8], one) for one in mine.layers if isinstance(one.op, RecurrentInt8)]
+    real = [cast(Layer[Recurrent], one) for one in theirs.layers if isinstance(one.op, Recurrent)]
     if not integer or len(integer) != len(real) or not all(map(_correspond, integer, real)):
         return None
     found = [_compare(mine, theirs, integer, real, own, other, steps) for own, other in cases]
@@ -92,7 +93,7 @@ def _compare(
         if pair is None:
             values |= _outputs(layer, evaluate(layer, values))
             continue
-        run = _Run(pair, layer, known, values)
+        run = _Run(pair, cast(Layer[Recurrent], layer), known, values)
         fine = fine and run.reads_the_same(steps) and run.is_the_chain(known)
         worst, limit, whole = max(worst, run.largest), max(limit, run.limit), max(whole, run.whole())
         values |= _outputs(layer, run.as_real())
