@@ -15,9 +15,13 @@ from tests.host.test_quantize_recurrent import INPUTS, KINDS, STEPS, layer
 from tests.support.quantizing import saved
 from tests.support.small_models import quantize_small
 from tinyml.compare.check import Subject, subject
+from tinyml.compare.parts import cuts_of
 from tinyml.compare.validation import AFFINE, SAME, Part, validate
-from tinyml.ir import Graph
+from tinyml.ir import DType, Graph, Node, Tensor
+from tinyml.ir.interpreter import interpret
 from tinyml.memory.plan.validate import PlanError
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.transpose import Transpose
 from tinyml.pipeline import Options, check_plan
 from tinyml.verbs.cli import main
 
@@ -127,3 +131,20 @@ def test_faults_of_recurrent_layers_are_found(kind: str, fault: str, tmp_path: P
     else:
         wrong = with_constant(graph, node.name, *((2, 100) if fault == "weight" else (3, 4096)))
     assert not all(part.fine for part in validate(model.imported, wrong))
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_layouts_of_one_shape_are_told_apart_by_values(moved: bool) -> None:
+    """Passes call both "/nhwc": what has its channels last, and what came from there and has not."""
+    x, t = (Tensor(name, (1, 2, 2), DType.FLOAT32) for name in ("x", "t"))
+    imported = Graph("g", {"x": x, "t": t}, (Node("a", Unary("abs"), ("x",), ("t",)),), ("x",), ("t",))
+    other = replace(t, name="t/nhwc")
+    between = replace(t, name="u")
+    first = Node("a", Unary("abs"), ("x",), ("u",))
+    last = Node("b", Transpose((0, 2, 1)) if moved else Unary("abs"), ("u",), ("t/nhwc",))
+    tensors = {one.name: one for one in (x, between, other)}
+    optimised = Graph("g", tensors, (first, last), ("x",), ("t/nhwc",))
+    inputs = {"x": np.arange(4, dtype=np.float32).reshape(1, 2, 2)}
+    cuts = cuts_of(imported, optimised, inputs, interpret(imported, [inputs])[0])
+    assert cuts == {"x": "x", "t/nhwc": "t"}
+    assert ("t/nhwc" in cuts.moved) == moved

@@ -4,7 +4,9 @@
 
 ``proves``: sources of the runtime; ``shapes``: of which layers, files or states; ``unwind``: turns of loops;
 ``variants``: definitions, one run for each; ``deep``: too slow for `make test`,
-except for the variants in ``quick``.
+except for the variants in ``quick``. Longer values continue on lines that are indented by three spaces. With
+MEMORY among its definitions, a variant proves accesses only, of shapes that are too large for a proof of
+their sums. Sources that the harness includes are not compiled beside it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE
 
 HERE = Path(__file__).parent
 PROVED, REFUTED = "VERIFICATION SUCCESSFUL", "VERIFICATION FAILED"
+MEMORY = ("--no-signed-overflow-check", "--slice-formula")
 PROGRAM = "TINYML_CBMC"
 """The variable that names a CBMC which is not in the path."""
 
@@ -41,8 +44,9 @@ class Harness:
 
     def key(self, name: str) -> str:
         """What the first comment says about something; empty if nothing."""
-        found = re.search(rf"^ \* {name}: (.*)$", self.path.read_text(encoding="utf-8"), re.MULTILINE)
-        return found[1] if found else ""
+        text = self.path.read_text(encoding="utf-8")
+        found = re.search(rf"^ \* {name}: (.*(?:\n \*   .*)*)$", text, re.MULTILINE)
+        return " ".join(found[1].replace("\n * ", "").split()) if found else ""
 
     @property
     def proves(self) -> list[str]:
@@ -54,8 +58,11 @@ class Harness:
 
     def run(self, variant: str = "", root: Path = RUNTIME_C) -> str:
         """CBMC's answer, with the runtime in ``root``."""
-        sources = [root / name for name in self.proves if name.endswith(".c")]
+        included = self.path.read_text(encoding="utf-8")
+        sources = [root / n for n in self.proves if n.endswith(".c") and f'#include "{n}"' not in included]
         defines = [f"-D{word}" for word in variant.split()]
+        if "MEMORY" in variant.split():
+            defines += MEMORY
         turns = ["--unwind", self.key("unwind")] if self.key("unwind") else []
         return prove([self.path, *sources], [HERE, root], [*defines, *turns])
 
@@ -69,6 +76,6 @@ def prove(sources: Sequence[Path], includes: Sequence[Path], options: Sequence[s
     program = cbmc()
     assert program is not None
     paths = [f"-I{path}" for path in (*includes, RUNTIME_INCLUDE)]
-    command = [program, "--unwinding-assertions", *paths, *options, *map(str, sources)]
+    command = [program, "--unwinding-assertions", "--object-bits", "12", *paths, *options, *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr

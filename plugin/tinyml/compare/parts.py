@@ -1,14 +1,71 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a graph: the nodes between tensors that two graphs have in common."""
+"""Parts of a graph: the nodes between tensors that two graphs have in common, perhaps in another layout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyml.ir import Array, Graph, Layer, Node
-from tinyml.ir.interpreter import evaluate
+from tinyml.ir.interpreter import evaluate, interpret
+
+NHWC = "/nhwc"  # ends the name of a tensor that passes have transposed
+
+
+class Cuts(dict[str, str]):
+    """Tensors of the optimised graph that the imported one has too: their names there.
+
+    Those in ``moved`` have their channels last, the others the layout of the imported graph.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moved: set[str] = set()
+
+    def to_theirs(self, name: str, array: Array) -> Array:
+        return np.moveaxis(array, -1, 1) if name in self.moved else array
+
+    def to_mine(self, name: str, array: Array) -> Array:
+        return np.moveaxis(array, 1, -1) if name in self.moved else array
+
+
+def cuts_of(
+    imported: Graph, optimised: Graph, inputs: Mapping[str, Array], values: Mapping[str, Array]
+) -> Cuts:
+    """``values``: tensors of the imported graph for some inputs, which tell layouts of one shape apart."""
+    cuts = Cuts()
+    unclear = []
+    for name, tensor in optimised.tensors.items():
+        base = name.removesuffix(NHWC)
+        other = imported.tensors.get(base)
+        if tensor.is_constant or other is None or other.is_constant:
+            continue
+        if (tensor.dtype, tensor.quant) != (other.dtype, other.quant):
+            continue
+        moves = base != name and len(other.shape) > 2
+        if tensor.shape == (_as_nhwc(other.shape) if moves else other.shape):
+            cuts[name] = base
+            if moves:
+                cuts.moved.add(name)
+                unclear += [name] if tensor.shape == other.shape else []
+    if unclear and set(inputs) == set(optimised.inputs):
+        (mine,) = interpret(optimised, [inputs])
+        for name in unclear:
+            kept, moved = values[cuts[name]], cuts.to_mine(name, values[cuts[name]])
+            if _apart(mine[name], kept) < _apart(mine[name], moved):
+                cuts.moved.discard(name)
+    return cuts
+
+
+def _as_nhwc(shape: Sequence[int]) -> tuple[int, ...]:
+    return (shape[0], *shape[2:], shape[1])
+
+
+def _apart(x: Array, y: Array) -> float:
+    return float(np.abs(x.astype(np.float64) - y.astype(np.float64)).sum())
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 
 from tinyml.compare.directed import directed
-from tinyml.compare.parts import Slice, slice_of
+from tinyml.compare.parts import Cuts, Slice, cuts_of, slice_of
 from tinyml.compare.recurrent_steps import step_by_step
 from tinyml.ir import Array, DType, Graph, Layer, Tensor
 from tinyml.ir.interpreter import evaluate, interpret
@@ -26,7 +26,6 @@ from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import NO_CLAMP, quant_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
-NHWC = "/nhwc"  # ends the name of a tensor that passes have transposed
 MOST_COEFFICIENTS = 1 << 22  # inputs times outputs of an affine part
 STEPS = 1  # by which integers may differ: a tie that one side rounds up
 CLOSE = 1e-4  # floats, of the largest value
@@ -55,8 +54,9 @@ class Part:
 
 def validate(imported: Graph, optimised: Graph) -> list[Part]:
     """Every part of the optimised graph, with how it was compared."""
-    cuts = _cuts(imported, optimised)
-    reached = interpret(imported, directed([imported.tensors[name] for name in imported.inputs]))
+    inputs = directed([imported.tensors[name] for name in imported.inputs])
+    reached = interpret(imported, inputs)
+    cuts = cuts_of(imported, optimised, inputs[-1], reached[-1])
     parts = []
     for node in optimised.nodes:
         for name in node.outputs:
@@ -73,27 +73,7 @@ def validate(imported: Graph, optimised: Graph) -> list[Part]:
     return parts
 
 
-def _cuts(imported: Graph, optimised: Graph) -> dict[str, str]:
-    """Tensors of the optimised graph that the imported one has too, by name."""
-    found = {}
-    for name, tensor in optimised.tensors.items():
-        base = name.removesuffix(NHWC)
-        other = imported.tensors.get(base)
-        if tensor.is_constant or other is None or other.is_constant:
-            continue
-        shape = _as_nhwc(other.shape) if base != name else other.shape
-        if (tensor.shape, tensor.dtype, tensor.quant) == (shape, other.dtype, other.quant):
-            found[name] = base
-    return found
-
-
-def _as_nhwc(shape: Sequence[int]) -> tuple[int, ...]:
-    return (shape[0], *shape[2:], shape[1]) if len(shape) > 2 else tuple(shape)
-
-
-def _compared(
-    mine: Slice, theirs: Slice, cuts: Mapping[str, str], reached: Sequence[Mapping[str, Array]]
-) -> Part:
+def _compared(mine: Slice, theirs: Slice, cuts: Cuts, reached: Sequence[Mapping[str, Array]]) -> Part:
     names = tuple(node.name for node in mine.nodes)
     if _is_same(mine, theirs, cuts):
         return Part(mine.output, names, True, SAME)
@@ -114,24 +94,24 @@ def _compared(
         fine = False
     if fine:
         return Part(mine.output, names, False, TESTED.format(len(given)))
-    pairs = [(one, {cuts[name]: _to_theirs(name, array) for name, array in one.items()}) for one in given]
+    pairs = [(one, {cuts[name]: cuts.to_theirs(name, array) for name, array in one.items()}) for one in given]
     drift = step_by_step(mine, theirs, pairs, STEPS)
     if drift is not None:
         how = RECURRENT.format(len(given), drift.largest, drift.limit, drift.whole)
         return Part(mine.output, names, False, how, drift.close)
     # Passes may rely on what a tensor cannot be, such as negative: then values that it has are what counts.
-    seen = [{name: _to_mine(name, run[cuts[name]]) for name in mine.inputs} for run in reached]
+    seen = [{name: cuts.to_mine(name, run[cuts[name]]) for name in mine.inputs} for run in reached]
     fine = all(both(values) <= STEPS for values in seen)
     return Part(mine.output, names, False, REACHED.format(len(seen)), fine)
 
 
-def _both(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> Callable[[Mapping[str, Array]], float]:
+def _both(mine: Slice, theirs: Slice, cuts: Cuts) -> Callable[[Mapping[str, Array]], float]:
     """How far the two are apart for some inputs: steps of integers, or 2 for floats that are not close."""
 
     def apart(values: Mapping[str, Array]) -> float:
         first = mine.run(values)
-        second = theirs.run({cuts[name]: _to_theirs(name, array) for name, array in values.items()})
-        second = _to_mine(mine.output, second)
+        second = theirs.run({cuts[name]: cuts.to_theirs(name, array) for name, array in values.items()})
+        second = cuts.to_mine(mine.output, second)
         if first.dtype.kind == "f":
             largest = max(1e-30, float(np.abs(second).max(initial=0.0)))
             return 0.0 if np.allclose(first, second, rtol=CLOSE, atol=CLOSE * largest) else 2.0
@@ -140,16 +120,8 @@ def _both(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> Callable[[Mapp
     return apart
 
 
-def _to_theirs(name: str, array: Array) -> Array:
-    return np.moveaxis(array, -1, 1) if name.endswith(NHWC) and array.ndim > 2 else array
-
-
-def _to_mine(name: str, array: Array) -> Array:
-    return np.moveaxis(array, 1, -1) if name.endswith(NHWC) and array.ndim > 2 else array
-
-
-def _is_same(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> bool:
-    if len(mine.nodes) != 1 or len(theirs.nodes) != 1 or mine.output.endswith(NHWC):
+def _is_same(mine: Slice, theirs: Slice, cuts: Cuts) -> bool:
+    if len(mine.nodes) != 1 or len(theirs.nodes) != 1 or mine.output in cuts.moved:
         return False
     (a,), (b,) = mine.layers, theirs.layers
     return (
@@ -159,7 +131,7 @@ def _is_same(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> bool:
     )
 
 
-def _is_same_operand(x: Tensor | None, y: Tensor | None, cuts: Mapping[str, str]) -> bool:
+def _is_same_operand(x: Tensor | None, y: Tensor | None, cuts: Cuts) -> bool:
     if x is None or y is None:
         return x is y
     if x.is_constant and y.is_constant:
@@ -174,7 +146,7 @@ def _is_bytewise(part: Slice) -> bool:
     return all(layer.op.elementwise for layer in part.layers)
 
 
-def _affine(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> float | None:
+def _affine(mine: Slice, theirs: Slice, cuts: Cuts) -> float | None:
     """By how many steps an integer layer and a float one can be apart before they round; None if unknown.
 
     Both are affine in the stored integers, so their values at the zero point and one step beside it, for each
@@ -205,9 +177,7 @@ def _affine(mine: Slice, theirs: Slice, cuts: Mapping[str, str]) -> float | None
 _LINEAR = ("Dequantize", "Conv", "DepthwiseConv", "Dense")
 
 
-def _largest_difference(
-    mine: Slice, theirs: Slice, cuts: Mapping[str, str], x: Tensor, layer: Layer[Weighted]
-) -> float:
+def _largest_difference(mine: Slice, theirs: Slice, cuts: Cuts, x: Tensor, layer: Layer[Weighted]) -> float:
     zero, step = quant_of(x).zero_point, quant_of(layer.output).scale
     bias = layer.input(2) if layer.has_input(2) else None
     multiplier, shift = (part.astype(np.float64) for part in channel_multipliers(layer))
@@ -218,8 +188,8 @@ def _largest_difference(
     exact = _sums(layer)
 
     def theirs_at(stored: Array) -> Array:
-        values = {cuts[x.name]: _to_theirs(x.name, stored)}
-        return _to_mine(mine.output, theirs.run(values, theirs.nodes[-1])).astype(np.float64) / step
+        values = {cuts[x.name]: cuts.to_theirs(x.name, stored)}
+        return cuts.to_mine(mine.output, theirs.run(values, theirs.nodes[-1])).astype(np.float64) / step
 
     base = np.full(x.shape, zero, x.dtype.numpy)
     start = theirs_at(base)
