@@ -16,6 +16,7 @@ from tinyml.bounds.elf import read_elf
 from tinyml.bounds.flow import set_merges
 from tinyml.bounds.images import built_models, machine_for
 from tinyml.bounds.layers import layers_by_line
+from tinyml.bounds.loops import loop_starts
 from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation
 from tinyml.bounds.program import SOURCES, read_findings
 from tinyml.cost.instructions import disassemble
@@ -87,6 +88,12 @@ def test_the_ways_of_a_branch_meet() -> None:
     code = decoded("beq.n\t4 <f+0x4>", "bx\tlr", "bx\tlr")
     set_merges(code, lambda address, count: None)
     assert code[0].merge == AT_RETURN
+
+
+def test_branches_know_the_start_of_their_loop() -> None:
+    """The innermost one, also of code that is not between its start and the jump back."""
+    assert loop_starts([[3], [2, 6], [5, 3], [1, 4], [5, 3], [], [2]]) == [None, 3, 3, 3, 3, None, 3]
+    assert loop_starts([[1], [1, 2], [0, 3], []]) == [0, 1, 0, None]
 
 
 def test_lines_of_generated_code_belong_to_layers() -> None:

@@ -108,6 +108,17 @@ def test_each_entry_of_a_table_is_a_way(tmp_path: Path) -> None:
     assert (found.instructions, found.least_instructions) == (5 + 4 + 1, 4 + 1)
 
 
+def test_ways_meet_at_the_start_of_a_loop(tmp_path: Path) -> None:
+    """A branch before the start of its loop, which it runs into from above: 3 ways in each of 40 turns."""
+    loop = (
+        "ldr r0, =buffer\nmovs r1, #40\nb 3f\n"
+        "1: cmp r2, #2\nbeq 4f\n2: subs r1, #1\nbeq 5f\n"
+        "3: ldrb r2, [r0]\ncmp r2, #3\nble 1b\nnop\nsubs r1, #1\nbne 3b\n5: bx lr\n4: nop\nnop\nb 2b"
+    )
+    found = bound_of(loop, tmp_path)
+    assert (found.instructions, found.least_instructions) == (3 + 40 * 10 + 1, 3 + 40 * 6 + 1)
+
+
 def test_written_bytes_have_names(tmp_path: Path) -> None:
     found = bound_of("ldr r0, =buffer\nmovs r1, #0\nstrh r1, [r0, #62]\nstr r1, [r0, #64]\nbx lr", tmp_path)
     assert [(one.symbol, one.bytes) for one in found.written] == [("buffer", 2), ("other", 4)]

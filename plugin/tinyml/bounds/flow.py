@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from tinyml.bounds.loops import loop_starts
 from tinyml.bounds.operations import ALWAYS, AT_RETURN, PC, Flag, Kind, Operation
 
 Read: TypeAlias = Callable[[int, int], "int | None"]
@@ -43,43 +44,19 @@ def set_merges(
             found += [index.get(target, leave) for target in jumps.get(operation.address, ())] or [leave]
         followers.append(found)
     dominators = _post_dominators(followers, leave)
-    starts = _loop_starts(operations)
+    starts = loop_starts(followers)
     for number, operation in enumerate(operations):
         if (
             operation.kind in (Kind.BRANCH, Kind.BRANCH_ZERO, Kind.TABLE, Kind.BRANCH_TO)
             or operation.loads_pc
         ):
-            operation.again = starts[number]
+            start = starts[number]
+            operation.again = 0 if start is None else operations[start].address
             place = dominators[number]
             operation.merge = AT_RETURN if place in (leave, None) else int(place or 0)
         elif operation.cond != ALWAYS:
             operation.merge = index.get(operation.address + operation.size, AT_RETURN)
     return followers
-
-
-def _loop_starts(operations: Sequence[Operation]) -> list[int]:
-    """The start of the innermost loop around each operation, by address; 0 without one.
-
-    A guess: compilers may end a loop in several places, each with a jump back. The ways of a branch that lead
-    to them meet at the start. The walk notices if they do not, and takes the post-dominator instead.
-    """
-    jumps = (Kind.BRANCH, Kind.BRANCH_ZERO, Kind.LOOP_END)
-    loops = [
-        (one.target, one.address) for one in operations if one.kind in jumps and one.target <= one.address
-    ]
-    loops.sort()
-    found: list[int] = []
-    open_: list[tuple[int, int]] = []
-    place = 0
-    for operation in operations:
-        while place < len(loops) and loops[place][0] <= operation.address:
-            open_.append(loops[place])
-            place += 1
-        while open_ and open_[-1][1] < operation.address:
-            open_.pop()
-        inner = next((start for start, end in reversed(open_) if end >= operation.address), 0)
-        found.append(inner)
-    return found
 
 
 def set_jumps(operations: Sequence[Operation], read: Read, base: int) -> dict[int, list[int]]:
