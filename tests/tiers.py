@@ -72,6 +72,7 @@ def reason_missing(tier: Tier) -> str | None:
     return tier.missing()
 
 
+@cache
 def tier_of(path: Path) -> Tier | None:
     """The tier of a test file: the folder of ``tests`` that it lies in."""
     try:

@@ -12,6 +12,7 @@ import ast
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from tools.environment import ROOT
@@ -103,14 +104,20 @@ def likeness(test: str, changed: Iterable[str]) -> int:
     return max((len(words & set(Path(path).stem.split("_"))) for path in changed), default=0)
 
 
-def host_tests(changed: Iterable[str]) -> list[str]:
-    """The files of tests on the host that a change reaches, the nearest first."""
-    changed = list(changed)
-    files = {
+@cache
+def known_files() -> dict[str, Known]:
+    """All Python files of this project and what they mention, which takes seconds to read."""
+    return {
         path.relative_to(ROOT).as_posix(): read(path.read_text(encoding="utf-8", errors="replace"))
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
     }
+
+
+def host_tests(changed: Iterable[str]) -> list[str]:
+    """The files of tests on the host that a change reaches, the nearest first."""
+    changed = list(changed)
+    files = known_files()
     reached = distances(changed, readers(files, [path for path in changed if path not in files]))
     tests = {path: steps for path, steps in reached.items() if path.startswith(TESTS) and path in files}
     return sorted(tests, key=lambda path: (tests[path] - likeness(path, changed), path))

@@ -14,6 +14,7 @@ import pytest
 from tests import depth, tiers
 
 ROOT = tiers.TESTS.parent
+PLUGINS = ("-p", "xdist")  # without those that drive devices, which take seconds to load
 NAMES = [f"case {number}" for number in range(1000)]
 CONFTEST = """
 from pathlib import Path
@@ -77,9 +78,13 @@ def campaign(tmp_path: Path) -> Path:
 def run(campaign: Path, *arguments: str) -> str:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "TINYML"))}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", *PLUGINS, *arguments],
         cwd=campaign.parents[1],
-        env={**inherited, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugin")])},
+        env={
+            **inherited,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugin")]),
+        },
         capture_output=True,
         text=True,
         check=False,

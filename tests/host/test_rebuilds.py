@@ -9,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import is_deep
 from tests.rebuilds.walk import Entry, Project, walk
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("cmake") and shutil.which("ninja")), reason="cmake and ninja are not installed"
 )
 
+STEPS = 8 if is_deep() else 5  # each starts several compilers
+
 
 @pytest.mark.tenth
 @pytest.mark.parametrize("seed", range(10))
 def test_a_walk(seed: int, tmp_path: Path) -> None:
-    done = walk(tmp_path / "walk", seed, 8)
+    done = walk(tmp_path / "walk", seed, STEPS)
     assert not done[-1].startswith("WRONG"), "\n".join(done)
 
 

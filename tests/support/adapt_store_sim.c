@@ -17,6 +17,8 @@
 
 #include <tinyml/adapt_store.h>
 
+#include "torn.h"
+
 #define VALUES     53u /* bytes: no whole write unit */
 #define COPY_BYTES 512u
 #define TEARS      7
@@ -77,20 +79,10 @@ static uint8_t random_byte(void)
 	return (uint8_t)(noise >> 24);
 }
 
-static uint8_t torn(uint8_t before, uint8_t after, uint32_t position, uint32_t bytes)
+/* Draws a byte only where it is used. */
+static uint8_t torn_byte(uint8_t before, uint8_t after, uint32_t position, uint32_t bytes)
 {
-	switch (tear) {
-	case 0:
-		return before;
-	case 1:
-		return position < bytes / 2u ? after : before;
-	case 2:
-		return position < bytes / 2u ? before : after;
-	case 3:
-		return after;
-	default:
-		return (uint8_t)(before ^ ((before ^ after) & random_byte()));
-	}
+	return torn(tear, before, after, position, bytes, tear > 3 ? random_byte() : 0);
 }
 
 static int change(uint32_t start, const uint8_t *after, uint32_t bytes)
@@ -103,7 +95,7 @@ static int change(uint32_t start, const uint8_t *after, uint32_t bytes)
 	for (uint32_t i = 0; i < bytes; i++) {
 		const uint8_t value = after == NULL ? 0xff : after[i];
 
-		memory[start + i] = cut ? torn(memory[start + i], value, i, bytes) : value;
+		memory[start + i] = cut ? torn_byte(memory[start + i], value, i, bytes) : value;
 	}
 	if (cut) {
 		longjmp(power_failure, 1);

@@ -9,6 +9,7 @@
 #include "format.h" /* of runtime/slot */
 #include "marks.h"
 #include "slot_model.h"
+#include "torn.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -86,22 +87,9 @@ void mirror_flash(void)
 	mirror(1, 0, slot_bytes);
 }
 
-/* What an operation that power failure ends has done to a byte: nothing, half, all, or any of its
- * bits. */
-static uint8_t torn(uint8_t before, uint8_t after, uint32_t position, uint32_t bytes)
+static uint8_t torn_byte(uint8_t before, uint8_t after, uint32_t position, uint32_t bytes)
 {
-	switch (tear) {
-	case 0:
-		return before;
-	case 1:
-		return position < bytes / 2u ? after : before;
-	case 2:
-		return position < bytes / 2u ? before : after;
-	case 3:
-		return after;
-	default:
-		return (uint8_t)(before ^ ((before ^ after) & (0x35u + 0x4fu * position)));
-	}
+	return torn(tear, before, after, position, bytes, (uint8_t)(0x35u + 0x4fu * position));
 }
 
 /* Whether an operation that power failure ends has reached a byte. */
@@ -134,7 +122,7 @@ static int erase(void *context, uint32_t offset, uint32_t bytes)
 		uint8_t *byte = &world.content[slot][offset + i];
 		uint8_t *unit = &world.units[slot][(offset + i) / kind->write_bytes];
 
-		*byte = cut ? torn(*byte, 0xff, i, bytes) : 0xff;
+		*byte = cut ? torn_byte(*byte, 0xff, i, bytes) : 0xff;
 		if (!cut || tear == 3) {
 			*unit = UNIT_ERASED;
 		} else if (tear != 0 && is_touched(i, bytes)) {
@@ -170,7 +158,7 @@ static int write(void *context, uint32_t offset, const void *data, uint32_t byte
 				return -5;
 			}
 		}
-		*byte = cut ? torn(*byte, after, i, bytes) : after;
+		*byte = cut ? torn_byte(*byte, after, i, bytes) : after;
 		touched = touched || !cut || is_touched(i, bytes);
 		if ((offset + i + 1u) % kind->write_bytes == 0u) {
 			*unit = !touched ? *unit : cut && tear != 3 ? UNIT_TORN : UNIT_WRITTEN;

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyml.base.errors import BudgetError, ConfigError
 from tinyml.base.naming import short
-from tinyml.settings.model_forms import BUDGETS, INSTRUCTIONS, parse_amount
+from tinyml.settings.request_forms import BUDGETS, INSTRUCTIONS, parse_amount
 
 SHOWN = 3  # layers that a message names
 UNNAMED = "the limit"  # whose limit it is if nobody says so

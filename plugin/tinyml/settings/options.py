@@ -24,18 +24,16 @@ from tinyml.settings.forms import DataFile, Files, Names, Switch, Text
 from tinyml.settings.model_forms import (
     KERNELS,
     Accelerator,
-    Adapting,
     Bounds,
     Classes,
-    Frontend,
     Passing,
-    Quantize,
     Shapes,
     Spending,
 )
 from tinyml.settings.optimize import BALANCED, GOALS
 from tinyml.settings.passing import Io
 from tinyml.settings.quantize_request import KEYS, Request
+from tinyml.settings.request_forms import Adapting, Frontend, Quantize
 from tinyml.settings.setting import CMAKE, COMMAND, INI, PYTHON, YAML, Setting
 
 if TYPE_CHECKING:

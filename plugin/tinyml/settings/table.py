@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tinyml.settings.forms import Files, Label, Text
-from tinyml.settings.model_forms import Budget, Evaluate, Interface
 from tinyml.settings.options import of_options
+from tinyml.settings.request_forms import Budget, Evaluate, Interface
 from tinyml.settings.setting import CMAKE, COMMAND, PYTHON, YAML, Setting
 
 Entry = Setting[Any, Any]

@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.cores.machines import MACHINES
 from tinyml.settings.quantize_request import KEYS
 from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.packs import add_of_argument, pack_of, player_of
-from tinyml.verbs.runner import add_place_arguments, placed
+from tinyml.verbs.runner import add_on_argument, add_place_arguments, placed
 from tinyml.verbs.settings import add_model_arguments
 
 if TYPE_CHECKING:
@@ -57,9 +56,7 @@ class Evaluate(Verb):
         parser.add_argument(
             "--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv, or an array in DATA"
         )
-        parser.add_argument(
-            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
-        )
+        add_on_argument(parser)
         parser.add_argument("--against", type=Path, metavar="MODEL", help="the original model")
         parser.add_argument(
             "--classes",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.naming import shape_text
-from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import Verb
+from tinyml.verbs.runner import add_run_arguments
 from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
@@ -33,15 +33,7 @@ class Run(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        parser.add_argument(
-            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--input",
-            type=Path,
-            metavar="DATA",
-            help="inputs: .npz, .npy, .csv or a folder; N rows are N runs",
-        )
+        add_run_arguments(parser)
         parser.add_argument("--output", type=Path, metavar="Y.npz", help="the file for the results")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:

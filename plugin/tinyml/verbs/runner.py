@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import add_app_argument
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.named import machine_of, resolve_model
@@ -45,6 +46,20 @@ class Placed:
                     f"the build generated a different {name} than this command",
                     "use one version of west-tinyml: the workspace has a different one",
                 )
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--on` and `--input`, for verbs that run a model with the user's inputs."""
+    add_on_argument(parser)
+    parser.add_argument(
+        "--input", type=Path, metavar="DATA", help="inputs: .npz, .npy, .csv or a folder; N rows are N runs"
+    )
+
+
+def add_on_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
+    )
 
 
 def add_place_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,10 +8,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.packs import add_of_argument, pack_of, player_of
-from tinyml.verbs.runner import Placed, add_place_arguments, placed
+from tinyml.verbs.runner import Placed, add_place_arguments, add_run_arguments, placed
 from tinyml.verbs.settings import add_model_arguments
 
 if TYPE_CHECKING:
@@ -52,15 +51,7 @@ class Verify(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        parser.add_argument(
-            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--input",
-            type=Path,
-            metavar="DATA",
-            help="inputs: .npz, .npy, .csv or a folder; N rows are N runs",
-        )
+        add_run_arguments(parser)
         parser.add_argument(
             "--samples",
             type=int,
