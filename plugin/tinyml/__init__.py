@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tinyml.api.exploration import Exploration, Point
     from tinyml.api.exploring import explore
     from tinyml.api.quantized import QuantizedModel, quantize
-    from tinyml.api.reference import reference_session
+    from tinyml.api.reference_session import reference_session
     from tinyml.api.replaying import Figures, replay
     from tinyml.api.reported import LayerProfile, ModelReport, ProfiledLayer, profile, report
     from tinyml.api.running import RunResult, run
@@ -92,7 +92,7 @@ _HOMES = {
     "api.exploration": ("Exploration", "Point"),
     "api.exploring": ("explore",),
     "api.quantized": ("QuantizedModel", "quantize"),
-    "api.reference": ("reference_session",),
+    "api.reference_session": ("reference_session",),
     "api.replaying": ("Figures", "replay"),
     "api.reported": ("LayerProfile", "ModelReport", "ProfiledLayer", "profile", "report"),
     "api.running": ("RunResult", "run"),

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -269,6 +270,12 @@ EVERY_OPERATOR_HAS = {
     *("attributes", "depends_on_cpu", "evaluate", "folds", "infer", "kind", "label", "macs", "operands")
 }
 """What an operator is, rather than what others ask of it."""
+
+
+def test_names_of_files_say_whose_they_are() -> None:
+    """A name that three rooms have says nothing."""
+    names = Counter(path.name for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+    assert not [name for name, count in names.items() if count > 2]
 
 
 def test_the_architecture_page_lists_the_hooks() -> None:

@@ -15,10 +15,10 @@ from tinyml.bounds.decode import decode
 from tinyml.bounds.elf import read_elf
 from tinyml.bounds.flow import set_merges
 from tinyml.bounds.images import built_models, machine_for
-from tinyml.bounds.layers import layers_by_line
+from tinyml.bounds.layer_lines import layers_by_line
 from tinyml.bounds.loops import loop_starts
 from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation
-from tinyml.bounds.program import SOURCES, read_findings
+from tinyml.bounds.walk_program import SOURCES, read_findings
 from tinyml.cost.instructions import disassemble
 from tools import worst_cases
 

@@ -23,10 +23,10 @@ from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_graph
 from tinyml.player import records
+from tinyml.player.call_work import _WORK
 from tinyml.player.kernels import BY_NUMBER, KERNELS
 from tinyml.player.layout import Layout
 from tinyml.player.program import UnplayableError
-from tinyml.player.work import _WORK
 from tinyml.setup.installation import runtime
 from tinyml.slots.data import data_image
 from tinyml.slots.play import play_files

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SHORT_LIVED = REPOSITORY / "tests" / "support" / "short_lived"
 PLATFORMS = Path(__file__).resolve().parent / "platforms"
 TIMEOUT_SECONDS = 900  # only for processes that hang
 CROSS = ("arm-none-eabi-", "riscv64-unknown-elf-")
@@ -105,6 +106,7 @@ def without_registry(core: Path) -> dict[str, str]:
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
         "PATH": f"{cached_compilers(core / 'compilers')}{os.pathsep}{os.environ['PATH']}",
         "CCACHE_NOHASHDIR": "1",  # projects are in different folders
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(SHORT_LIVED), os.environ.get("PYTHONPATH")])),
     }
 
 

@@ -56,23 +56,14 @@ def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
         said = project.fail()
         assert "through tinyml_ethos_u_run(), which your application provides" in said
         assert "undefined reference to `tinyml_ethos_u_run'" in said
-    for option in ("kernels: portable", "shapes: {image: 1x1x8x8}"):
-        project.write("tinyml.yaml", f"models:\n  - {{name: digits, file: models/digits.onnx, {option}}}\n")
-        assert "digits.onnx" in built(project.build())
-        assert built(project.build()) == []
-
-
-def test_nothing_stale_survives_a_removed_model(make_project: MakeProject) -> None:
-    project = sample(make_project(HOST))
-    project.build()
-    (project.folder / "models" / "digits.onnx").unlink()
-    output = project.fail()
-    assert "tinyml: no models found; put .onnx or .tflite files into models/" in output
-    assert "digits.h: No such file" in output
-    assert not list(project.generated(".").glob("*"))
+    model = "{name: digits, file: models/digits.onnx, kernels: portable, shapes: {image: 1x1x8x8}}"
+    project.write("tinyml.yaml", f"models:\n  - {model}\n")
+    assert "digits.onnx" in built(project.build())
+    assert built(project.build()) == []
 
 
 def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: MakeProject) -> None:
+    """Nothing stale survives a model that is broken, or removed."""
     project = sample(make_project(HOST))
     model = project.folder / "models" / "digits.onnx"
     good = model.read_bytes()
@@ -84,6 +75,11 @@ def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: Ma
     assert not project.generated("digits.c").exists()
     model.write_bytes(good)
     project.build()
+    model.unlink()
+    output = project.fail()
+    assert "tinyml: no models found; put .onnx or .tflite files into models/" in output
+    assert "digits.h: No such file" in output
+    assert not list(project.generated(".").glob("*"))
 
 
 def test_paths_with_spaces(make_project: MakeProject) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.framework.program import Call, Memory, Operand
+from tinyml.player.call_work import work_of
 from tinyml.player.encode import checksum, encode
 from tinyml.player.program import Program
-from tinyml.player.work import work_of
 from tinyml.slots import image
 from tinyml.slots.version import Version
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper bounds over all inputs, from machine code: instructions, cycles, stack, written bytes."""
 
-from tinyml.bounds.bound import (
+from tinyml.bounds.elf import read_elf
+from tinyml.bounds.image_bounds import (
     NOT_SHOWN,
     Bound,
     LayerBound,
@@ -13,7 +14,6 @@ from tinyml.bounds.bound import (
     bound_image,
     models_in,
 )
-from tinyml.bounds.elf import read_elf
 
 __all__ = [
     "NOT_SHOWN",

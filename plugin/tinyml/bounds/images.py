@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError
-from tinyml.bounds.bound import Bound, bound_image, models_in
 from tinyml.bounds.elf import read_elf
+from tinyml.bounds.image_bounds import Bound, bound_image, models_in
 from tinyml.cores.machines import MACHINES, Machine
 from tinyml.cores.toolchains import ARM
 from tinyml.harness.generated import Generated, read_generated

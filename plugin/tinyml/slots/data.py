@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, program_of
+from tinyml.player.call_work import work_of
 from tinyml.player.encode import checksum, encode
 from tinyml.player.kernels import KERNELS
 from tinyml.player.playable import Playable
-from tinyml.player.work import work_of
 from tinyml.slots import image
 from tinyml.slots.data_test import ALIGNMENT as TEST_ALIGNMENT
 from tinyml.slots.data_test import compared_step, test_bytes

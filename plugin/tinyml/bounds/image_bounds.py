@@ -18,8 +18,8 @@ from tinyml.bounds import library_loops
 from tinyml.bounds.decode import decode
 from tinyml.bounds.elf import Elf, Symbol, read_elf
 from tinyml.bounds.flow import set_jumps, set_merges
-from tinyml.bounds.layers import layers_by_line, set_layers
-from tinyml.bounds.program import STACK_BASE, TABLES_BASE, Cost, Findings, walk
+from tinyml.bounds.layer_lines import layers_by_line, set_layers
+from tinyml.bounds.walk_program import STACK_BASE, TABLES_BASE, Cost, Findings, walk
 from tinyml.bounds.worst_cycles import UNALIGNED, set_cycles
 from tinyml.cores.machines import Machine
 from tinyml.cores.toolchains import ARM
