@@ -19,6 +19,7 @@
 
 #include <tinyml/player.h>
 
+#include "advertise.h"
 #include "decide.h"
 #include "digits.h"
 #include "fetch.h"
@@ -40,6 +41,9 @@ int main(void)
 	printf("model: %s\n",
 	       error == 0 ? tinyml_slot_model.model.name : tinyml_slot_error_text(error));
 	tinyml_release(&tinyml_slot_model.model);
+	if (IS_ENABLED(CONFIG_MCUMGR_TRANSPORT_BT)) {
+		advertise_mcumgr();
+	}
 	if (IS_ENABLED(CONFIG_TINYML_HAWKBIT)) {
 		fetch_from_hawkbit();
 	}
