@@ -193,6 +193,19 @@ def test_inputs_from_a_source(source: str, tmp_path: Path) -> None:
     subprocess.run([*checked, *options.get(source, pictures)], check=True)
 
 
+def test_rows_of_a_given_csv_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They become data.csv and the inputs of the test; a file that is no text is refused in words."""
+    rows = [",".join(f"{(i * j) % 7 / 7:.4f}" for j in range(64)) for i in range(1, 4)]
+    (tmp_path / "good.csv").write_text("\n".join(rows))
+    assert make(tmp_path / "app", "--from", "csv", "--input", str(tmp_path / "good.csv")) == 0
+    found = np.loadtxt(tmp_path / "app" / "data.csv", delimiter=",")
+    assert found.shape == (3, 64)
+    assert np.allclose(found, np.loadtxt(rows, delimiter=","), atol=0.05)  # in steps of the model's input
+    (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00\x01")
+    assert make(tmp_path / "other", "--from", "csv", "--input", str(tmp_path / "bad.csv")) == 1
+    assert "bad.csv is not text in UTF-8" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words, message",
     [

@@ -78,6 +78,20 @@ def test_an_arduino_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "already exists" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["setup", "loop"])
+def test_functions_of_a_sketch_are_no_names(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / f"{name}.onnx"
+    model.write_bytes(DIGITS.read_bytes())
+    for words in ([str(DIGITS), "--name", name], [str(model)]):
+        assert main(["arduino", *words, "-o", str(tmp_path / "library")]) == 1
+        said = capsys.readouterr().err
+        assert f"{name}() is a function of Arduino's" in said
+        assert f"--name {name}_model" in said
+    assert not (tmp_path / "library").exists()
+
+
 IDF = """cmake_minimum_required(VERSION 3.20)
 project(firmware C)
 set(COMPONENT_LIB component)

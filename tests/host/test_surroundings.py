@@ -250,7 +250,66 @@ def test_the_float_model_is_not_overwritten(tmp_path: Path, capsys: pytest.Captu
     model = tmp_path / "m.onnx"
     model.write_bytes((DIGITS / "model_float.onnx").read_bytes())
     assert main(["quantize", str(model), "-o", str(model), "--calibration", "x.npz"]) == 1
-    assert "is the float model, which would be lost" in capsys.readouterr().err
+    assert "is a file that this command reads, and would be lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["cmsis-pack"], ["arduino"], ["esp-idf"], ["web"], ["pack", "--data"], ["run", "--input"]]
+)
+def test_no_command_overwrites_what_it_reads(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, data = tmp_path / "m.onnx", tmp_path / "x.npz"
+    model.write_bytes((DIGITS / "model.onnx").read_bytes())
+    data.write_bytes(b"data")
+    verb, *more = words
+    written = data if more == ["--input"] else model
+    more += [str(data)] if more == ["--input"] else []
+    option = "--output" if verb == "run" else "-o"
+    assert main([verb, str(model), *more, option, str(written)]) == 1
+    assert "is a file that this command reads, and would be lost" in capsys.readouterr().err
+    assert model.read_bytes() == (DIGITS / "model.onnx").read_bytes()
+    assert data.read_bytes() == b"data"
+
+
+@pytest.mark.parametrize(
+    "words, suffix",
+    [
+        (["cmsis-pack"], ".pack"),
+        (["web"], ".html"),
+        (["pack", "--data"], ".tmodel"),
+        (["evidence", "-d", "build"], ".zip"),
+    ],
+)
+def test_names_of_written_files(
+    words: list[str], suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that the command does not read could still be lost."""
+    precious = tmp_path / "precious.txt"
+    precious.write_text("text")
+    model = [] if "evidence" in words else [str(DIGITS / "model.onnx")]
+    assert main([*words, *model, "-o", str(precious)]) == 1
+    said = capsys.readouterr().err
+    assert f"precious.txt does not end in {suffix}" in said
+    assert f"-o precious{suffix}" in said
+    assert precious.read_text() == "text"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["quantize", "m.onnx", "--data", "x.npz", "-o", "q.onnx"], "no --data; did you mean --calibration?"),
+        (["quantize", "m.onnx", "--data=x.npz"], "no --data; did you mean --calibration?"),
+        (["quantize", "m.onnx", "--calibratoin", "x", "-o", "q.onnx"], "did you mean --calibration?"),
+    ],
+)
+def test_another_option_than_the_required_one(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["arena_bytes", "macs", "deep"])

@@ -115,6 +115,13 @@ def test_mistakes_are_explained(build: Path, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "text.zip").write_text("no zip file")
     with pytest.raises(ConfigError, match="is not a zip file"):
         read_bundle(tmp_path / "text.zip")
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        archive.writestr("evidence.json", "{}" * 100)
+    whole = (tmp_path / "whole.zip").read_bytes()
+    for damaged in (whole[:-30], whole.replace(b"{}{}", b"{}[]", 1)):
+        (tmp_path / "damaged.zip").write_bytes(damaged)
+        with pytest.raises(ConfigError, match="is a damaged zip file, or one cut short"):
+            read_bundle(tmp_path / "damaged.zip")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("a", "b")
     with pytest.raises(ConfigError, match="the file has no evidence"):

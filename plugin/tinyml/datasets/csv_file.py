@@ -59,8 +59,12 @@ def _table(path: Path) -> tuple[list[str], list[list[str]]]:
             stream.seek(0)
             delimiter = _delimiter(sample)
             lines = [line for line in csv.reader(stream, delimiter=delimiter) if any(line)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise ConfigError(
+            f"{path} is not text in UTF-8", "one sample per line, numbers with commas"
+        ) from None
     if delimiter == ";":  # then a comma is the decimal separator, as in much of Europe
         lines = [[cell.replace(",", ".") for cell in line] for line in lines]
     first = lines[0] if lines else []

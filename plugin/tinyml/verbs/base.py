@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tinyml.base.errors import INTERRUPTED, ConfigError, TinymlError
 from tinyml.ops.framework.registration import outside_faults
 from tinyml.verbs.parser import Parser, add_loudness
+from tinyml.verbs.written import refuse_overwriting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,6 +133,7 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
         for word in argv:
             if "\0" in word:  # no system passes one, but a program that calls this may
                 raise ConfigError(f"{word!r} has a NUL character and is not a file name")
+        refuse_overwriting(args)
         with outside_faults(), _terminable():
             code: int = args.verb.run(args, Output(highlight=False, quiet=args.loudness < 0))
             sys.stdout.flush()  # here an error can still be reported

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
+from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +52,8 @@ class Evidence(Verb):
         from tinyml.base import whole_files
         from tinyml.base.errors import ConfigError
 
+        if args.output is not None:
+            check_suffix(args.output, "a zip file", ".zip")
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
         old = read_bundle(args.check) if args.check else None

@@ -193,6 +193,8 @@ def _given_outputs(graph: Graph, given: Path, runs: int) -> list[list[Array]] | 
     """The outputs of each run in the user's file; None if it has none."""
     from tinyml.datasets import arrays
 
+    if given.is_dir() or given.suffix.lower() not in (".npz", ".npy"):
+        return None  # other kinds of files have inputs alone
     try:
         stored = arrays.read_numpy(given)
     except arrays.UNREADABLE:  # replaced since its inputs were read

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tinyml.setup.compiler_sources import compiler_sources
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.settings import add_model_arguments, options_from
+from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,9 +142,11 @@ def _show(path: Path, console: Console) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     from tinyml.base.errors import ConfigError
+    from tinyml.slots.container import SUFFIX
 
     if args.output is None:
         raise ConfigError("pack needs a file to write", "-o model.tmodel")
+    check_suffix(args.output, "a pack", SUFFIX)
     if args.data and args.slots:
         raise ConfigError("a pack without code fits any slot", "--data without --slots")
     if not args.data and not args.slots:

@@ -8,15 +8,20 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.base import whole_files
+from tinyml.base import naming, whole_files
 from tinyml.base.errors import ConfigError
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.settings import add_model_arguments, options_from
+from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.api.compiled import CompiledModel
+
+
+SKETCH = ("init", "initVariant", "loop", "serialEvent", "setup", "yield")
+"""Functions that a sketch defines, or may define."""
 
 
 class _Packaged(Verb):
@@ -45,6 +50,7 @@ class _Packaged(Verb):
         from tinyml.projects.packages import package, sources_of
         from tinyml.setup.installation import runtime
 
+        self.check(args)
         options = replace(options_from(args, args.target), cmsis_nn=False)
         compiled = build(as_model(args.model), options)
         sources = sources_of(compiled.files, compiled.summary, runtime())
@@ -60,6 +66,9 @@ class _Packaged(Verb):
         print_notes(console, compiled.notes)
         console.print(self.next_step(place), markup=False, soft_wrap=True)
         return 0
+
+    def check(self, args: argparse.Namespace) -> None:
+        """Refuse arguments that this kind of package has no use for, before anything is compiled."""
 
     def write(self, place: Path, files: dict[str, bytes]) -> None:
         if place.exists() and not self.is_ours(place):
@@ -85,6 +94,14 @@ class Arduino(_Packaged):
 
     name = "arduino"
     help = "write a model as an Arduino library"
+
+    def check(self, args: argparse.Namespace) -> None:
+        name = args.name or naming.model_name(args.model)
+        if name in SKETCH:
+            raise ConfigError(
+                f"{name!r} cannot be a model's name in a sketch: {name}() is a function of Arduino's",
+                f"--name {name}_model",
+            )
 
     def is_ours(self, place: Path) -> bool:
         return (place / "library.properties").is_file()
@@ -127,6 +144,10 @@ class CmsisPack(_Packaged):
 
     def place(self, compiled: CompiledModel) -> Path:
         return Path(f"tinyml.{compiled.name}.{compiled.summary['version']}.pack")
+
+    def check(self, args: argparse.Namespace) -> None:
+        if args.output is not None:
+            check_suffix(args.output, "a CMSIS-Pack", ".pack")
 
     def write(self, place: Path, files: dict[str, bytes]) -> None:
         from tinyml.projects.packages import archived

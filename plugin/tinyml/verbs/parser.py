@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 
 from tinyml.base.errors import did_you_mean
 
+MISSING = "the following arguments are required:"
+"""How argparse begins a complaint."""
+
 
 class Parser(argparse.ArgumentParser):
     """Argparse, but a mistake prints one line of usage instead of every option."""
@@ -19,9 +22,28 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         # What begins like a negative number is a value, not an option: -1:1 and -0.5,-0.5 too.
         self._negative_number_matcher = re.compile(r"-\.?\d")
+        self._words: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith(MISSING):
+            message += self._instead(message.removeprefix(MISSING).strip())
         self.exit(2, f"{self.short_usage()}\nerror: {message}\n  try: {self.prog} --help\n")
+
+    def _instead(self, missing: str) -> str:
+        """What was given and does not exist, where something else is missing."""
+        words = (word.split("=")[0] for word in self._words if word.startswith("--") and word != "--")
+        known = tuple(self._option_string_actions)
+        for word in words:
+            if not any(option.startswith(word) for option in known):  # argparse allows beginnings
+                near = did_you_mean(word, known)
+                plain = [option for option in missing.split(", ") if option in known]
+                guess = f"; did you mean {plain[0]}?" if len(plain) == 1 else ""
+                return f"; there is no {word}{near or guess}"
+        return ""
 
     def short_usage(self) -> str:
         """The program, that it has options, and its arguments."""

@@ -95,8 +95,6 @@ class Quantize(Verb):
             raise ConfigError(
                 f"the int8 model is an ONNX file, but {args.output} does not end in .onnx", "-o int8.onnx"
             )
-        if args.output.exists() and args.model.exists() and args.output.samefile(args.model):
-            raise ConfigError(f"{args.output} is the float model, which would be lost", "-o int8.onnx")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
         own = chosen(args, SETTINGS)

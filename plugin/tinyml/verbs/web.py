@@ -14,6 +14,7 @@ from tinyml.report.web.giving import KINDS
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.named import resolve_model
 from tinyml.verbs.settings import add_model_arguments, add_setting, options_from
+from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,6 +77,7 @@ class Web(Verb):
         from tinyml.settings.passing import Io
         from tinyml.verbs.report import write
 
+        check_suffix(args.output, "a page", ".html", ".htm")
         if args.range and args.range[0] == args.range[1]:
             raise ConfigError("--range gives black and white the same value", "for example --range -1 1")
         resolve_model(args)

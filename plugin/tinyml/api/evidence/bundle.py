@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from tinyml.report.collect import Watch, describe
 SCHEMA = 1
 START = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can hold
 INDEX = "evidence.json"
+ZIP = b"PK"
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,18 @@ def read_bundle(path: Path) -> Bundle:
             return Bundle({name: archive.read(name) for name in archive.namelist()})
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError):
-        raise ConfigError(f"{path} is not a zip file", "a file that `tinyml evidence` wrote") from None
+    except (
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        zlib.error,
+    ):
+        with path.open("rb") as stream:
+            damaged = stream.read(len(ZIP)) == ZIP
+        found = "a damaged zip file, or one cut short" if damaged else "not a zip file"
+        raise ConfigError(f"{path} is {found}", "a file that `tinyml evidence` wrote") from None
 
 
 def differences(first: Bundle, second: Bundle) -> list[str]:
