@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,7 @@ class Hawkbit(ThreadingHTTPServer):
         self.ranges = True
         self.chunked = False
         self.cut_after: int | None = None  # bytes of the next long file
+        self.scheme = "http"
 
     @property
     def port(self) -> int:
@@ -82,8 +84,11 @@ class Hawkbit(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(port: int = 0) -> Iterator[Hawkbit]:
+def serving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Hawkbit]:
     with Hawkbit(port) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+            server.scheme = "https"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
@@ -103,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests are quiet."""
 
     def _url(self, path: str) -> str:
-        return f"http://{self.headers['Host']}{self.BASE}{path}"
+        return f"{self.server.scheme}://{self.headers['Host']}{self.BASE}{path}"
 
     def _answer(self, content: Any) -> None:
         text = json.dumps(content, indent=1).encode()

@@ -17,19 +17,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import Authority
 from tests.support.ddi_server import Action, Hawkbit, serving
 from tests.zephyr.applications import NATIVE
-from tests.zephyr.building import ROOT, TWISTER_SECONDS, run
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, environment, run
 from tinyml.slots import container
 from tinyml.verbs.cli import main
+from tools import workspace
 
 pytestmark = [pytest.mark.timeout(TWISTER_SECONDS), pytest.mark.deep]
 
 SAMPLES = ROOT / "samples"
 PLAYER = SAMPLES / "player"
+MBEDTLS = workspace.location() / "modules" / "crypto" / "mbedtls"
 ANSWER_SECONDS = 180
 LWM2M_SIZES = ("MAX_PENDING=5", "MAX_REPLIES=5", "VALIDATION_BUFFER_SIZE=64")
 """Options of Zephyr's LwM2M, which the sample does not have; its header has arrays of these sizes."""
+REFUSED_SECONDS = 10  # several polls
 CUT = 4500  # more than an erase unit, less than an image
 
 
@@ -40,12 +44,13 @@ def port() -> int:
         return int(free.getsockname()[1])
 
 
-def build_sample(board: str, port: int, folder: Path, network: str) -> Path:
-    parts = ("slots", "watch", "hawkbit", network)
+def build_sample(board: str, port: int, folder: Path, network: str, *words: str) -> Path:
+    parts = ("slots", "watch", "hawkbit", network, *(["hawkbit_tls"] if words else []))
     configuration = ";".join(f"{PLAYER}/{name}.conf" for name in parts)
     command: list[str | Path] = ["west", "build", "-b", board, "-d", folder / "build", PLAYER, "--"]
     more = [f"-DEXTRA_CONF_FILE={configuration}", f'-DCONFIG_SAMPLE_HAWKBIT_PORT="{port}"']
-    run([*command, *more], folder)
+    modules = f"{environment()['EXTRA_ZEPHYR_MODULES']};{MBEDTLS}"
+    run([*command, *more, *words], folder, more={"EXTRA_ZEPHYR_MODULES": modules} if words else None)
     return folder / "build"
 
 
@@ -175,11 +180,31 @@ def test_an_emulated_board(port: int, packs: list[bytes], tmp_path: Path) -> Non
     assert server.unknown == []
 
 
+def test_tls(packs: list[bytes], port: int, tmp_path: Path) -> None:
+    """The device takes a pack from a server that its authority vouches for, and none from others."""
+    if not MBEDTLS.is_dir():
+        pytest.skip("no mbedTLS in the workspace (west config manifest.group-filter -- +crypto; west update)")
+    own, other = Authority("own"), Authority("other")
+    (tmp_path / "authority.der").write_bytes(own.certificate)
+    words = [f'-DCONFIG_SAMPLE_HAWKBIT_CA="{tmp_path}/authority.der"', "-DCONFIG_SAMPLE_HAWKBIT_SECONDS=2"]
+    build = build_sample(NATIVE, port, tmp_path, "hawkbit_native", *words)
+    refused = [other.server(tmp_path, "127.0.0.1"), own.server(tmp_path, "192.0.2.1")]
+    for context in refused:  # another authority; the certificate of another server
+        with serving(port, context) as server, powered(build, tmp_path / "flash"):
+            server.deploy(packs[1], 1)
+            time.sleep(REFUSED_SECONDS)
+            assert server.polls == 0
+    with serving(port, own.server(tmp_path, "127.0.0.1")) as server, powered(build, tmp_path / "flash"):
+        assert ended(server, packs[1], 2) == ("success", "the new model was confirmed")
+        assert server.unknown == []
+
+
 @pytest.mark.parametrize(
     "page, name",
     [
         ("deliver", "confirm"),
         ("deliver", "hawkbit"),
+        ("deliver", "credentials"),
         ("deliver", "download"),
         ("watch", "coap"),
         ("watch", "lwm2m"),
@@ -195,6 +220,8 @@ def test_snippets_of_the_pages(build: Path, page: str, name: str, tmp_path: Path
     words = shlex.split(entry["command"])
     words = [word for word in words[: words.index("-o")] if not word.endswith(".c")]
     sizes = [f"-DCONFIG_LWM2M_ENGINE_{size}" for size in LWM2M_SIZES]
+    (tmp_path / "authority.inc").write_text("0x30")
+    sizes += ["-DCONFIG_TINYML_HAWKBIT_SEC_TAG=84", f"-I{tmp_path}"]
     command = [*words, *sizes, "-Werror", "-fsyntax-only", str(tmp_path / "snippet.c")]
     done = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@
 #include <zephyr/logging/log.h>
 #include <zephyr/net/http/client.h>
 #include <zephyr/net/socket.h>
+#include <zephyr/net/tls_credentials.h>
 
 LOG_MODULE_DECLARE(tinyml, CONFIG_TINYML_LOG_LEVEL);
 
@@ -35,6 +36,33 @@ struct exchange {
 	uint16_t status;
 };
 
+#ifdef CONFIG_TINYML_HAWKBIT_SEC_TAG
+#define TLS_PROTOCOL IPPROTO_TLS_1_2
+
+/* The server must have a certificate for this name, which a credential of the tag vouches for. */
+static int set_tls(int sock, const char *host)
+{
+	const sec_tag_t tags[] = {CONFIG_TINYML_HAWKBIT_SEC_TAG};
+	const int verified = TLS_PEER_VERIFY_REQUIRED;
+	int error = zsock_setsockopt(sock, SOL_TLS, TLS_SEC_TAG_LIST, tags, sizeof(tags));
+
+	error = error != 0 ? error
+			   : zsock_setsockopt(sock, SOL_TLS, TLS_PEER_VERIFY, &verified,
+					      sizeof(verified));
+	return error != 0 ? error
+			  : zsock_setsockopt(sock, SOL_TLS, TLS_HOSTNAME, host, strlen(host) + 1u);
+}
+#else
+#define TLS_PROTOCOL 0
+
+static int set_tls(int sock, const char *host)
+{
+	ARG_UNUSED(sock);
+	ARG_UNUSED(host);
+	return 0;
+}
+#endif
+
 __weak int tinyml_hawkbit_connect(const char *host, const char *port, bool tls)
 {
 	struct zsock_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -42,14 +70,15 @@ __weak int tinyml_hawkbit_connect(const char *host, const char *port, bool tls)
 	int error = -EHOSTUNREACH;
 	int sock = -1;
 
-	if (tls) {
+	if (tls && TLS_PROTOCOL == 0) {
 		return -EPROTONOSUPPORT;
 	}
 	if (zsock_getaddrinfo(host, port, &hints, &found) != 0 || found == NULL) {
 		return -EHOSTUNREACH;
 	}
-	sock = zsock_socket(found->ai_family, SOCK_STREAM, IPPROTO_TCP);
-	if (sock < 0 || zsock_connect(sock, found->ai_addr, found->ai_addrlen) != 0) {
+	sock = zsock_socket(found->ai_family, SOCK_STREAM, tls ? TLS_PROTOCOL : IPPROTO_TCP);
+	if (sock < 0 || (tls && set_tls(sock, host) != 0) ||
+	    zsock_connect(sock, found->ai_addr, found->ai_addrlen) != 0) {
 		error = -errno;
 		if (sock >= 0) {
 			(void)zsock_close(sock);

@@ -7,6 +7,7 @@
 
 #include <tinyml/hawkbit.h>
 #include <zephyr/kernel.h>
+#include <zephyr/net/tls_credentials.h>
 #include <zephyr/sys/util.h>
 
 #define STACK_BYTES 6144
@@ -17,7 +18,25 @@ static const struct tinyml_hawkbit server = {
 	.tenant = "DEFAULT",
 	.controller = CONFIG_SAMPLE_HAWKBIT_CONTROLLER,
 	.authorization = CONFIG_SAMPLE_HAWKBIT_AUTHORIZATION,
+	.tls = IS_ENABLED(CONFIG_NET_SOCKETS_SOCKOPT_TLS),
 };
+
+#ifdef CONFIG_NET_SOCKETS_SOCKOPT_TLS
+static const uint8_t authority[] = {
+#include "authority.inc"
+};
+
+static int add_credentials(void)
+{
+	return tls_credential_add(CONFIG_TINYML_HAWKBIT_SEC_TAG, TLS_CREDENTIAL_CA_CERTIFICATE,
+				  authority, sizeof(authority));
+}
+#else
+static int add_credentials(void)
+{
+	return 0;
+}
+#endif
 
 static void fetch(void *a, void *b, void *c)
 {
@@ -49,6 +68,10 @@ static struct k_thread thread;
 
 void fetch_from_hawkbit(void)
 {
+	if (add_credentials() != 0) {
+		printf("hawkBit: no credentials\n");
+		return;
+	}
 	k_thread_create(&thread, stack, K_THREAD_STACK_SIZEOF(stack), fetch, NULL, NULL, NULL,
 			K_LOWEST_APPLICATION_THREAD_PRIO, 0, K_NO_WAIT);
 }

@@ -67,8 +67,10 @@ enum tinyml_hawkbit_done {
 int tinyml_hawkbit_poll(const struct tinyml_hawkbit *server, uint32_t *seconds);
 
 /**
- * A connected socket, or -errno. The default resolves the name and connects a TCP socket; with
- * @a tls it returns -EPROTONOSUPPORT. An application that defines this function replaces it.
+ * A connected socket, or -errno. The default resolves the name and connects a TCP socket, or with
+ * @a tls one of Zephyr's sockets with TLS (CONFIG_NET_SOCKETS_SOCKOPT_TLS), whose credentials have
+ * the tag CONFIG_TINYML_HAWKBIT_SEC_TAG; without these sockets it returns -EPROTONOSUPPORT. An
+ * application that defines this function replaces it.
  */
 int tinyml_hawkbit_connect(const char *host, const char *port, bool tls);
 
