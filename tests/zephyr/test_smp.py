@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs over MCUmgr with real clients: smpclient in `tinyml deploy --smp`, and smpmgr where it is installed.
 
-native_sim over a UART, with the flash in a file that survives a restart; an emulated board over UDP.
+native_sim over a UART, with the flash in a file that survives a restart; emulated boards over UDP and a UART.
 """
 
 from __future__ import annotations
@@ -225,16 +225,16 @@ def test_what_the_device_refuses(simulated: Path, tmp_path: Path) -> None:
             slots.state()
 
 
+def smpmgr(terminal: str, *words: str | Path) -> str:
+    command = ["smpmgr", f"--plugin-path={PLUGIN}", "--port", terminal, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.skipif(shutil.which("smpmgr") is None, reason="no smpmgr (pipx install smpmgr)")
 def test_smpmgr(simulated: Path, tmp_path: Path) -> None:
     """A client that knows nothing of this project but what a plugin says."""
-
-    def smpmgr(terminal: str, *words: str | Path) -> str:
-        command = ["smpmgr", f"--plugin-path={PLUGIN}", "--port", terminal, *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
     with powered(simulated, tmp_path / "flash") as terminal:
         said = smpmgr(terminal, "tinyml", "upload", simulated / "digits_1.tmodel")
         assert "0 of them were there" in said
@@ -263,6 +263,39 @@ def test_deploy_over_udp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         finally:
             emulator.kill()
     assert group_bytes(build / "zephyr" / "zephyr.elf") <= 1500
+
+
+@pytest.mark.deep
+def test_deploy_to_an_emulated_board_over_a_uart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Packs without code, on the second UART of a Cortex-M3: two versions and an old one.
+
+    The second comes from smpmgr where it is installed.
+    """
+    overlay = f"-DEXTRA_DTC_OVERLAY_FILE={SAMPLE}/smp_serial_qemu.overlay"
+    build = build_sample(SAMPLE, "qemu_cortex_m3", tmp_path, "slots smp smp_serial", overlay)
+    command = ["qemu-system-arm", "-machine", "lm3s6965evb", "-display", "none", "-monitor", "none"]
+    command += ["-serial", "null", "-serial", "pty", "-kernel", str(build / "zephyr" / "zephyr.elf")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as emulator:
+        try:
+            assert emulator.stdout is not None
+            terminal = re.search(r"redirected to (\S+)", emulator.stdout.readline())
+            assert terminal is not None
+            address = f"serial:{terminal[1]}"
+            wait_for(address)
+            assert main(["deploy", str(build / "digits_1.tmodel"), "--smp", address]) == 0
+            assert "digits 1.0.0 instead of no model" in capsys.readouterr().out
+            if shutil.which("smpmgr") is not None:
+                smpmgr(terminal[1], "tinyml", "upload", build / "digits_2.tmodel")
+                smpmgr(terminal[1], "tinyml", "test")
+                smpmgr(terminal[1], "tinyml", "confirm")
+                assert "slot 1: kept 2.0.0+0, in use: digits\n" in smpmgr(terminal[1], "tinyml", "state")
+            else:
+                assert main(["deploy", str(build / "digits_2.tmodel"), "--smp", address]) == 0
+                assert "digits 2.0.0 instead of digits 1.0.0" in capsys.readouterr().out
+            assert main(["deploy", str(build / "digits_1.tmodel"), "--smp", address]) == 1
+            assert "not newer than the one in use" in " ".join(capsys.readouterr().err.split())
+        finally:
+            emulator.kill()
 
 
 def wait_for(address: str) -> None:
