@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tinyml.base.errors import INTERRUPTED, ConfigError, TinymlError
 from tinyml.ops.framework.registration import outside_faults
+from tinyml.verbs.output_files import refuse_overwriting
 from tinyml.verbs.parser import Parser, add_loudness
-from tinyml.verbs.written import refuse_overwriting
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
-from tinyml.verbs.written import check_suffix
+from tinyml.verbs.output_files import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console

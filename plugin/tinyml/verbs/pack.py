@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tinyml.setup.compiler_sources import compiler_sources
 from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.output_files import check_suffix
 from tinyml.verbs.settings import add_model_arguments, options_from
-from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console

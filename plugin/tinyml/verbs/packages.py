@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tinyml.base import naming, whole_files
 from tinyml.base.errors import ConfigError
 from tinyml.verbs.base import Verb, print_notes
+from tinyml.verbs.output_files import check_suffix
 from tinyml.verbs.settings import add_model_arguments, options_from
-from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console

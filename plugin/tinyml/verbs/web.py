@@ -13,8 +13,8 @@ from tinyml.base.errors import ConfigError
 from tinyml.report.web.giving import KINDS
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.named import resolve_model
+from tinyml.verbs.output_files import check_suffix
 from tinyml.verbs.settings import add_model_arguments, add_setting, options_from
-from tinyml.verbs.written import check_suffix
 
 if TYPE_CHECKING:
     from rich.console import Console
