@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure what models that learn cost and bring, and write the tables of docs/adapt.md.
 
-``python -m tools.adapt_figures [--only costs|gesture|own]``
+``python -m tools.adapt_figures [--only costs|gesture|own|word]``
 
 Costs are those of keyword spotting of MLPerf Tiny on emulated cores. The gesture sample meets users that it
 was not trained for; their recordings are synthesised as the sample does it.
@@ -25,10 +25,13 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
+from tinyml.bench import record
 from tinyml.datasets.arrays import pattern_inputs
 from tinyml.harness.footprint import MODEL, RUNTIME, Footprint
 from tinyml.pipeline import Options, compile_model
+from tools import benchmarks
 from tools.adapt_samples import ROUNDS, SEEDS, gesture_gains, own_gesture
+from tools.adapt_words import PERSONS, own_word
 
 PAGE = ROOT / "docs" / "adapt.md"
 MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
@@ -172,7 +175,20 @@ def own_table() -> list[str]:
     return lines
 
 
-TABLES = {"costs": costs_table, "gesture": gesture_table, "own": own_table}
+def word_table() -> list[str]:
+    """The sample wake_word_own, as the lines of a table."""
+    lines = [
+        f"| examples of the new word ({len(PERSONS)} voices, mean ± deviation) "
+        "| recognised when said again | other words that are mistaken for it |",
+        "|---:|---:|---:|",
+    ]
+    for examples in (1, 3, 5):
+        same, other = own_word(examples)
+        lines.append(f"| {examples} | {_range(same)} | {_range(other)} |")
+    return lines
+
+
+TABLES = {"costs": costs_table, "gesture": gesture_table, "own": own_table, "word": word_table}
 
 
 def main() -> None:
@@ -188,6 +204,8 @@ def main() -> None:
             text = f"{head}<!-- {name} -->\n{table}\n<!-- /{name} -->{tail}"
             PAGE.write_text(text, encoding="utf-8")
             print(f"{name}:\n{table}")
+    kept = record.load(benchmarks.RECORD)
+    benchmarks.PAGE.write_text(benchmarks.page(kept), encoding="utf-8")  # has some of the costs, too
 
 
 if __name__ == "__main__":

@@ -31,12 +31,14 @@ from tinyml.bench.peer_table import groups, markdown
 from tinyml.bench.peers import peers
 from tinyml.pipeline import Options
 from tinyml.verbs.bench import CORTEX_M as MACHINES_BY_DEFAULT
+from tools import adapt_section
 from tools.player_section import section
 
 RECORD = ROOT / "benchmarks" / "record.json"
 FRAMES = ROOT / "benchmarks" / "features.json"
 PAGE = ROOT / "docs" / "BENCHMARKS.md"
 PLAYER = ROOT / "docs" / "PLAYER_FIGURES.md"
+ADAPT = ROOT / "docs" / "adapt.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- overview -->\n", "<!-- /overview -->\n")
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
@@ -86,6 +88,7 @@ def page(kept: record.Record) -> str:
         f"{FEATURES}\n{frontends.markdown(frames, FRAME_MACHINES)}\n\n"
         f"{TRANSFORMS}\n{frontends.markdown(frames, frontends.TRANSFORM_MACHINES, transforms=True)}\n\n"
         f"{section(PLAYER)}\n"
+        f"{adapt_section.section(ADAPT)}\n"
         f"## Sources of the other runtimes' figures\n\n"
         f"Measured with the same compiler, emulator, models and input (`plugin/tinyml/bench/peers.yaml`).\n\n"
         f"{sources}\n"

@@ -159,9 +159,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "-m tools.adapt_figures",
-        ("docs/adapt.md",),
-        "what models learn on the device, or the gesture sample",
-        f"minutes, {MODELS}, QEMU",
+        ("docs/adapt.md", "docs/BENCHMARKS.md"),
+        "what models learn on the device, or the samples that learn",
+        f"minutes, {MODELS}, QEMU, espeak-ng",
     ),
     Command("-m tools.samples", ("docs/SAMPLE_BOARDS.md",), "a sample, or its boards", "a west workspace"),
     Command("-m tools.boards", ("docs/BOARDS.md",), "boards of vendors", "a west workspace with HALs"),

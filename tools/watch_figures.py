@@ -47,6 +47,7 @@ def sample(name: str, module: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found  # dataclasses look for it
     spec.loader.exec_module(found)
     return found
 

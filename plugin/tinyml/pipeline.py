@@ -247,7 +247,15 @@ def _references(
 
 
 def _held_out(graph: Graph, plan: AdaptPlan, request: Adapt, options: Options) -> AdaptPlan:
-    """The plan with the embeddings of its self-test."""
+    """The plan with what it takes from files: the embeddings of its self-test, the inputs of the training."""
+    if request.reference is not None:
+        if not request.reference.exists():
+            raise ConfigError(
+                f"adapt: there is no reference {request.reference}",
+                "samples of the training, or no reference",
+            )
+        data = Request(request.reference, samples=sys.maxsize, frontend=options.frontend)
+        return plan.with_reference(read_samples(data, graph).inputs)
     if request.holdout is None:
         return plan
     from tinyml.adapt.held_out import with_holdout

@@ -7,9 +7,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.support.adapting import as_in_numpy, compiled_for
+import tinyml
+from tests.support.adapting import as_in_numpy, autoencoder, compiled_for
 
 MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
 LAST = {"kind": "last", "batch": 3, "momentum": 0.9, "decay": 0.1, "rate": 0.01}
@@ -37,3 +39,13 @@ def test_what_keyword_spotting_pays() -> None:
     assert last.step_share <= 0.02
     assert prototypes.ram_bytes <= 1700
     assert prototypes.flash_bytes <= 1000
+
+
+def test_scaled_inputs_too(tmp_path: Path) -> None:
+    """On a core without an FPU: what is learnt about inputs and scores, and what scaled inputs give."""
+    data = np.random.default_rng(1).integers(-90, 60, (12, 12)).astype(np.int8)
+    made = tinyml.quantize(autoencoder(tmp_path), data / np.float32(40), io="int8")
+    made.save(tmp_path / "eight.onnx")
+    adapt = {"kind": "threshold", "least": 2, "normalize": 3}
+    compiled = compiled_for("qemu-cortex-m0", adapt, tmp_path / "eight.onnx")
+    as_in_numpy(compiled, "qemu-cortex-m0", count=8, data=data)

@@ -60,9 +60,13 @@ def as_in_numpy(
         assert adapter.count == expected.count
 
 
-def autoencoder(folder: Path) -> Path:
-    """Float, with an output as long as its input."""
+def autoencoder(folder: Path, basis: Array | None = None) -> Path:
+    """Float, with an output as long as its input. It rebuilds what consists of the rows of ``basis``."""
     rng = np.random.default_rng(8)
+    weights = {"a": rng.normal(0, 0.4, (12, 5)), "b": rng.normal(0, 0.4, (5, 12))}
+    if basis is not None:
+        into = np.linalg.pinv(basis)
+        weights = {"a": np.concatenate([into, -into], axis=1), "b": np.concatenate([basis, -basis])}
     nodes = [
         helper.make_node("MatMul", ["x", "a"], ["h"]),
         helper.make_node("Relu", ["h"], ["r"]),
@@ -73,10 +77,7 @@ def autoencoder(folder: Path) -> Path:
         "autoencoder",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 12])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 12])],
-        [
-            numpy_helper.from_array(rng.normal(0, 0.4, shape).astype(np.float32), name)
-            for name, shape in {"a": (12, 5), "b": (5, 12)}.items()
-        ],
+        [numpy_helper.from_array(values.astype(np.float32), name) for name, values in weights.items()],
     )
     path = folder / "autoencoder.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)

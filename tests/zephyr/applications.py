@@ -43,6 +43,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_arenas.py",
     "sample.tinyml.vibration": "the sensor of gesture, a front end as in feed",
     "sample.tinyml.person.slow": "person, and wake_word.slow",
+    "sample.tinyml.wake_word_own": "the microphone of wake_word; test_adapt.py learns in Zephyr",
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "sample.tinyml.player": "player.slots plays the same model from a slot",

@@ -13,11 +13,14 @@
 #include <zephyr/kernel.h>
 #include <zephyr/sys/util.h>
 
+#include "replay_adpcm.h"
+
 #define MOST_BLOCKS 8 /* that wait to be read */
 
 struct replay_dmic_config {
 	const int16_t *recording;
 	const uint32_t *samples;
+	const uint32_t *block_samples; /* of IMA ADPCM; 0: samples as they are */
 	uint32_t rate;
 };
 
@@ -29,8 +32,29 @@ struct replay_dmic_data {
 	struct k_mem_slab *slab;
 	uint32_t block_samples;
 	uint32_t played; /* samples */
+	struct replay_adpcm adpcm;
 	enum dmic_state state;
 };
+
+/* The next block of samples; NULL: it is lost. */
+static void replay_dmic_play(struct replay_dmic_data *data, int16_t *block)
+{
+	const struct replay_dmic_config *config = data->dev->config;
+
+	if (*config->block_samples != 0) {
+		for (uint32_t i = 0; i < data->block_samples; i++) {
+			const int16_t sample = replay_adpcm_next(&data->adpcm);
+
+			if (block != NULL) {
+				block[i] = sample;
+			}
+		}
+	} else if (block != NULL) {
+		memcpy(block, &config->recording[data->played],
+		       data->block_samples * sizeof(int16_t));
+	}
+	data->played += data->block_samples;
+}
 
 static void replay_dmic_recorded(struct k_timer *timer)
 {
@@ -43,13 +67,12 @@ static void replay_dmic_recorded(struct k_timer *timer)
 		return;
 	}
 	if (k_mem_slab_alloc(data->slab, &block, K_NO_WAIT) != 0) {
-		data->played += data->block_samples; /* lost, as with a real microphone */
+		replay_dmic_play(data, NULL); /* as with a real microphone */
 		data->state = DMIC_STATE_ERROR;
 		k_timer_stop(timer);
 		return;
 	}
-	memcpy(block, &config->recording[data->played], data->block_samples * sizeof(int16_t));
-	data->played += data->block_samples;
+	replay_dmic_play(data, block);
 	if (k_msgq_put(&data->blocks, &block, K_NO_WAIT) != 0) {
 		k_mem_slab_free(data->slab, block);
 		data->state = DMIC_STATE_ERROR;
@@ -150,9 +173,12 @@ static const struct _dmic_ops replay_dmic_api = {
 
 static int replay_dmic_init(const struct device *dev)
 {
+	const struct replay_dmic_config *config = dev->config;
 	struct replay_dmic_data *data = dev->data;
 
 	data->dev = dev;
+	data->adpcm.words = config->recording;
+	data->adpcm.codes = *config->block_samples;
 	data->state = DMIC_STATE_INITIALIZED;
 	k_timer_init(&data->timer, replay_dmic_recorded, NULL);
 	k_msgq_init(&data->blocks, (char *)data->waiting, sizeof(void *), MOST_BLOCKS);
@@ -161,14 +187,17 @@ static int replay_dmic_init(const struct device *dev)
 
 #define RECORDING(inst)         UTIL_CAT(tinyml_recording_, DT_NODE_FULL_NAME_TOKEN(DT_DRV_INST(inst)))
 #define RECORDING_SAMPLES(inst) UTIL_CAT(RECORDING(inst), _samples)
+#define RECORDING_BLOCK(inst)   UTIL_CAT(RECORDING(inst), _block_samples)
 
 #define REPLAY_DMIC(inst)                                                                          \
 	extern const int16_t RECORDING(inst)[];                                                    \
 	extern const uint32_t RECORDING_SAMPLES(inst);                                             \
+	extern const uint32_t RECORDING_BLOCK(inst);                                               \
 	static struct replay_dmic_data replay_dmic_data_##inst;                                    \
 	static const struct replay_dmic_config replay_dmic_config_##inst = {                       \
 		.recording = RECORDING(inst),                                                      \
 		.samples = &RECORDING_SAMPLES(inst),                                               \
+		.block_samples = &RECORDING_BLOCK(inst),                                           \
 		.rate = DT_INST_PROP(inst, sampling_frequency),                                    \
 	};                                                                                         \
 	DEVICE_DT_INST_DEFINE(inst, replay_dmic_init, NULL, &replay_dmic_data_##inst,              \

@@ -4,9 +4,9 @@
 
     recording.py FILE OUT.c --name N [--check] [--rate R] [--channels C] [--width W --height H]
 
-CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples. PNG:
-pictures of W x H greys, side by side. ``--check`` reads the recording and writes nothing. Uses the standard
-library only.
+CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples, or
+blocks of IMA ADPCM, which have four bits a sample and are decoded by the device. PNG: pictures of W x H
+greys, side by side. ``--check`` reads the recording and writes nothing. Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import array
 import csv
+import struct
 import sys
 import wave
 from pathlib import Path
@@ -21,6 +22,8 @@ from pathlib import Path
 from greys import BadPictureError, read_png  # beside this script
 
 LARGEST = 32767
+ADPCM = 0x11
+SIXTEEN_BITS = "convert it: sox IN.wav -b 16 OUT.wav"
 
 
 class BadRecordingError(Exception):
@@ -62,6 +65,39 @@ def from_wav(path: Path, rate: int | None) -> tuple[list[int], int]:
     return samples.tolist(), channels
 
 
+def chunks_of(path: Path) -> dict[bytes, bytes]:
+    """The parts of a RIFF file; none if it is something else."""
+    content, at, found = path.read_bytes(), 12, {}
+    if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
+        return {}
+    while at + 8 <= len(content):
+        name, size = struct.unpack_from("<4sI", content, at)
+        found[name] = content[at + 8 : at + 8 + size]
+        at += 8 + size + size % 2
+    return found
+
+
+def from_adpcm(path: Path, rate: int | None) -> tuple[list[int], int, int] | None:
+    """Words of 16 bits, samples, and samples of a block; None: it is another kind of file."""
+    chunks = chunks_of(path) if path.suffix.lower() == ".wav" else {}
+    form = chunks.get(b"fmt ", b"")
+    if len(form) < 20 or struct.unpack_from("<H", form)[0] != ADPCM:
+        return None
+    _, channels, found_rate, _, block, bits, _, block_samples = struct.unpack_from("<HHIIHHHH", form)
+    if channels != 1 or bits != 4 or block < 8 or block % 2 or block_samples != 2 * (block - 4) + 1:
+        raise BadRecordingError(f"has ADPCM of {channels} channels and {bits} bits; {SIXTEEN_BITS}")
+    if rate is not None and found_rate != rate:
+        raise BadRecordingError(f"has {found_rate} samples a second; its node in the devicetree says {rate}")
+    data = chunks.get(b"data", b"")
+    data = data[: len(data) // block * block]
+    samples = len(data) // block * block_samples
+    if len(chunks.get(b"fact", b"")) >= 4:
+        samples = min(samples, struct.unpack_from("<I", chunks[b"fact"])[0])
+    if not samples:
+        raise BadRecordingError("is empty")
+    return list(struct.unpack(f"<{len(data) // 2}h", data)), samples, block_samples
+
+
 def from_png(path: Path, width: int, height: int) -> list[int]:
     """The pixels of pictures that are side by side, picture after picture."""
     try:
@@ -87,13 +123,15 @@ def read(path: Path, rate: int | None) -> tuple[list[int], int]:
     return values, channels
 
 
-def text(name: str, values: list[int], channels: int, kind: str = "int16_t") -> str:
+def text(name: str, values: list[int], samples: int, kind: str = "int16_t", block_samples: int = 0) -> str:
     lines = [", ".join(map(str, values[at : at + 16])) for at in range(0, len(values), 16)]
     rows = "\n".join(f"\t{line}," for line in lines)
     return (
         "/* Made from a recording; do not edit. */\n#include <stdint.h>\n\n"
-        f"extern const {kind} {name}[];\nextern const uint32_t {name}_samples;\n\n"
-        f"const uint32_t {name}_samples = {len(values) // channels};\n"
+        f"extern const {kind} {name}[];\nextern const uint32_t {name}_samples;\n"
+        f"extern const uint32_t {name}_block_samples;\n\n"
+        f"const uint32_t {name}_samples = {samples};\n"
+        f"const uint32_t {name}_block_samples = {block_samples};\n"
         f"const {kind} {name}[] = {{\n{rows}\n}};\n"
     )
 
@@ -114,12 +152,15 @@ def main() -> int:
             raise BadRecordingError("does not exist; 'recording' in the devicetree names it")
         if args.width is not None:
             pixels = from_png(args.recording, args.width, args.height)
-            made = text(args.name, pixels, args.width * args.height, "uint8_t")
+            made = text(args.name, pixels, len(pixels) // (args.width * args.height), "uint8_t")
+        elif (packed := from_adpcm(args.recording, args.rate)) is not None:
+            words, samples, block_samples = packed
+            made = text(args.name, words, samples, block_samples=block_samples)
         else:
             values, channels = read(args.recording, args.rate)
             if args.channels not in (None, channels):
                 raise BadRecordingError(f"has {channels} channels; the device has {args.channels}")
-            made = text(args.name, values, channels)
+            made = text(args.name, values, len(values) // channels)
     except BadRecordingError as error:
         print(f"error: {args.recording} {error}", file=sys.stderr)
         return 1

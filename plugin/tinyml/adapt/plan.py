@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from tinyml.adapt.scaling import Scaling, scaled_input, with_reference
 from tinyml.base.errors import ConfigError
 from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
 from tinyml.ops.dense.adapted import AdaptedDense
@@ -92,6 +93,7 @@ class Threshold:
     input: Tensor | None  # that the output reconstructs; None: the output is the score
     sigmas: float
     least: int
+    scaling: Scaling | None = None  # of the input
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,14 @@ class AdaptPlan:
     def last(self) -> Last:
         assert isinstance(self.part, Last)
         return self.part
+
+    def with_reference(self, samples: Sequence[Mapping[str, Array]]) -> AdaptPlan:
+        """The plan of a threshold whose inputs get the means and deviations of samples."""
+        assert isinstance(self.part, Threshold)
+        assert self.part.scaling is not None
+        name = self.part.scaling.input.name
+        scaling, digest = with_reference(self.part.scaling, self.digest, (sample[name] for sample in samples))
+        return replace(self, part=replace(self.part, scaling=scaling), digest=digest)
 
     @property
     def notes(self) -> list[str]:
@@ -307,8 +317,13 @@ def _threshold(graph: Graph, name: str, request: Adapt, sha256: str) -> tuple[Gr
         raise ConfigError(f"the output {y.name!r} is not computed", "a model with layers")
     function = "tinyml_adapt_error" if source is not None else "tinyml_adapt_score"
     observed = Observed(learner_name(name), "adapt/threshold.c", function)
-    part = Threshold(y, source, request.sigmas, request.least)
-    facts = [(t.name, t.shape, t.dtype.value) for t in (y, source) if t is not None]
+    facts: list[object] = [(t.name, t.shape, t.dtype.value) for t in (y, source) if t is not None]
+    scaling = None
+    if request.normalize:
+        graph, scaling = scaled_input(graph, source, request.normalize, learner_name(name))
+        facts.append((scaling.features, scaling.rows, scaling.least))
+        source = graph.tensors[scaling.name] if source is not None else None
+    part = Threshold(y, source, request.sigmas, request.least, scaling)
     graph = _renamed(graph, y.name, observed, [source.name] if source is not None else [])
     return graph, AdaptPlan(request.kind, part, _digest(sha256, request.kind, *facts))
 
@@ -319,4 +334,4 @@ def stored_bytes(part: Last | Prototypes | Threshold) -> int:
         return 4 * part.classes * (part.features + 1)
     if isinstance(part, Prototypes):
         return -(-(2 * part.classes * part.features + 2 * part.classes) // 4) * 4
-    return 12
+    return 12 + (part.scaling.stored_bytes if part.scaling is not None else 0)

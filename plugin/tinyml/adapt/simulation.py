@@ -15,7 +15,7 @@ from tinyml.adapt.threshold import Normal
 from tinyml.ir import Array, Graph, Layer, Node, given
 from tinyml.ir.interpreter import Interpreter
 from tinyml.ops.dense.adapted import AdaptedDense
-from tinyml.ops.observed import Observed
+from tinyml.ops.observed import Observed, Rescaled
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,16 @@ class _Learning(AdaptedDense):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (self.compute(given(inputs, 0)).reshape(layer.output.shape),)
+
+
+@dataclass(frozen=True)
+class _Scaling(Rescaled):
+    """An input with the mean and scale that were learnt."""
+
+    compute: Callable[[Array], Array] = field(default=lambda x: x, compare=False)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (self.compute(given(inputs, 0)),)
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Simulation:
         if isinstance(op, AdaptedDense) and isinstance(learner, LastLayer):
             own = {name: getattr(op, name) for name in ("clamp", "round_once", "single_scales", "real")}
             return replace(node, op=_Learning(**own, learner=op.learner, compute=learner.run))
+        if isinstance(op, Rescaled) and isinstance(learner, Normal) and learner.inputs is not None:
+            return replace(node, op=_Scaling(op.learner, compute=learner.inputs.run))
         if isinstance(op, Observed) and not isinstance(learner, LastLayer):
             return replace(node, op=_Noting(op.learner, op.source, op.function, note=learner.run))
         return node

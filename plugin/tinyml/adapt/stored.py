@@ -31,7 +31,9 @@ def encode(learner: Learner, plan: AdaptPlan) -> bytes:
         counts = learner.counts.astype(np.int16)[:, np.newaxis]
         values = np.concatenate([counts, learner.sums], axis=1).astype("<i2").tobytes()
     else:
-        values = struct.pack("<ffI", learner.mean, learner.squares, learner.count)
+        values = struct.pack("<ffI", learner.mean, learner.squares, learner.examples)
+        if learner.inputs is not None:
+            values += struct.pack("<I", learner.inputs.count) + learner.inputs.learnt.astype("<f4").tobytes()
     values = values.ljust(stored_bytes(plan.part), b"\0")
     rest = _AFTER_CRC.pack(KINDS[type(learner)], plan.digest, learner.count) + values
     return struct.pack("<I", zlib.crc32(rest)) + rest
@@ -68,8 +70,17 @@ def _load(learner: Learner, values: bytes, count: int) -> bool:
         mean, squares, examples = struct.unpack_from("<ffI", values)
         if not (abs(mean) < 1e30 and 0 <= squares < 1e30):
             return False
+        kept = np.frombuffer(values[16:], "<f4")
+        inputs = learner.inputs
+        if inputs is not None:
+            (scaled,) = struct.unpack_from("<I", values, 12)
+            usual = (np.abs(kept) < 1e30).all() and (kept[inputs.part.features :] >= 0).all()
+            if scaled > inputs.part.least or not usual:
+                return False
         learner.factory()
-        learner.mean, learner.squares, learner.count = np.float32(mean), np.float32(squares), examples
+        learner.mean, learner.squares, learner.examples = np.float32(mean), np.float32(squares), examples
+        if inputs is not None:
+            inputs.count, inputs.learnt = scaled, kept.astype(np.float32).reshape(2, -1)
         return True
     learner.count = count
     return True

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tinyml.adapt.plan import SQUARED, AdaptPlan, Last, Prototypes, Threshold, learner_name, stored_bytes
+from tinyml.adapt.scaling import Scaling
 from tinyml.base import c
 from tinyml.ir import DType
 from tinyml.ops.framework.kernel import Table
@@ -18,7 +19,8 @@ from tinyml.ops.shared.quant import quant_of
 
 STORED = "adapt/stored.c"
 HEADER_BYTES, RUN_BYTES = 20, 4
-DESCRIPTION_BYTES = {"last": 136, "prototypes": 84, "threshold": 92}
+DESCRIPTION_BYTES = {"last": 136, "prototypes": 84, "threshold": 96}
+SCALING_BYTES = 36
 """On a core with 32 bits."""
 
 
@@ -36,6 +38,8 @@ class AdaptCode:
     sources: tuple[str, ...]
     run_bytes: int
     holdout: dict[str, Any] = field(default_factory=dict)
+    valid: str = ""  # a function of the runtime, if it is not that of the kind
+    scaling: list[c.Code] = field(default_factory=list)  # initialiser of what is learnt about inputs
 
     @property
     def kind(self) -> str:
@@ -56,7 +60,8 @@ class AdaptCode:
     @property
     def flash_bytes(self) -> int:
         """Of tables and descriptions; the code comes with the runtime."""
-        return DESCRIPTION_BYTES[self.kind] + sum(table.values.nbytes for table in self.tables)
+        own = DESCRIPTION_BYTES[self.kind] + (SCALING_BYTES if self.scaling else 0)
+        return own + sum(table.values.nbytes for table in self.tables)
 
     @property
     def squared(self) -> bool:
@@ -196,7 +201,7 @@ def _threshold(name: str, plan: AdaptPlan, part: Threshold) -> AdaptCode:
         else:
             members[f".{prefix}scale"] = _float(quant_of(tensor).scale)
             members[f".{prefix}zero_point"] = quant_of(tensor).zero_point
-    return AdaptCode(
+    code = AdaptCode(
         plan,
         (),
         c.code(["struct tinyml_adapt_normal normal;"]),
@@ -206,6 +211,41 @@ def _threshold(name: str, plan: AdaptPlan, part: Threshold) -> AdaptCode:
         "tinyml_adapt_unusual",
         (STORED, "adapt/threshold.c"),
         RUN_BYTES + 4,
+    )
+    return code if part.scaling is None else _scaled(name, code, part.scaling)
+
+
+def _scaled(name: str, code: AdaptCode, part: Scaling) -> AdaptCode:
+    """The same, with what is learnt about inputs."""
+    table = Table(
+        f"{learner_name(name)}_reference", part.reference.reshape(-1), holds="means, then deviations"
+    )
+    members: dict[str, object] = {
+        ".count": f"&{name}_learnt_values.scaled",
+        ".learnt": f"{name}_learnt_values.inputs",
+        ".pending": f"{name}_seen.inputs",
+        ".reference": table.name,
+        ".rows": part.rows,
+        ".features": part.features,
+        ".least": part.least,
+    }
+    if part.input.dtype is DType.FLOAT32:
+        members[".is_float"] = "true"
+    else:
+        members[".scale"] = _float(quant_of(part.input).scale)
+        members[".zero_point"] = quant_of(part.input).zero_point
+    size = 2 * part.features
+    return replace(
+        code,
+        tables=(table,),
+        values=[*code.values, *c.code(["uint32_t scaled; /* examples */", f"float inputs[{size}];"])],
+        run=[*code.run, *c.code([f"float inputs[{size}];"])],
+        members=[*code.members, *_code({".scaling": f"&{name}_scaling"})],
+        learn="tinyml_adapt_learn_scaled",
+        valid="tinyml_adapt_valid_scaled",
+        sources=(*code.sources, "adapt/scaling.c"),
+        run_bytes=code.run_bytes + 4 * size,
+        scaling=_code(members),
     )
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Observed: the identity, by which a model that learns on the device notes a tensor of every run."""
+"""Observed and Rescaled: what a model that learns on the device does with a tensor of every run."""
 
 from __future__ import annotations
 
@@ -28,6 +28,30 @@ class Observed(Op):
         return (given(inputs, 0),)
 
 
+@dataclass(frozen=True)
+class Rescaled(Op):
+    """An input with the mean and scale of the training, once the device knows those of its own."""
+
+    operands = (present(1),)
+    learner: str = ""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (given(inputs, 0).type,)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (given(inputs, 0),)
+
+
+class RescaledInPlace(InPlace[Rescaled]):
+    """Feature by feature."""
+
+    name = "tinyml_adapt_rescale"
+    sources = ("adapt/scaling.c",)
+
+    def emit(self, layer: Layer[Rescaled], sheet: Sheet) -> None:
+        sheet.line(f"tinyml_adapt_rescale(&{layer.op.learner}, {sheet.x()}, {sheet.y()});")
+
+
 class ObservedInPlace(InPlace[Observed]):
     """A call that reads the tensor, which stays where it is."""
 
@@ -45,3 +69,4 @@ class ObservedInPlace(InPlace[Observed]):
 
 
 register_kernels(Observed, ObservedInPlace())
+register_kernels(Rescaled, RescaledInPlace())

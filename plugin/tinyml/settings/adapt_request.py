@@ -34,14 +34,16 @@ KEYS = {
     "reject": "prototypes: the distance from which on it is none of the classes (0: there is none)",
     "sigmas": "threshold: standard deviations above the mean from which on a score is unusual (4)",
     "least": "threshold: examples of the normal before it decides (16)",
+    "normalize": "threshold: first examples that say what mean and scale the inputs have here (0: none)",
+    "reference": "threshold: samples of the training; normalised inputs get their mean and scale (0 and 1)",
 }
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it."""
 
-PATHS = ("holdout",)
+PATHS = ("holdout", "reference")
 _OWN = {
     LAST: ("rate", "momentum", "decay", "limit", "batch", "loss", "holdout", "tolerance"),
     PROTOTYPES: ("classes", "distance", "reject"),
-    THRESHOLD: ("sigmas", "least"),
+    THRESHOLD: ("sigmas", "least", "normalize", "reference"),
 }
 MOST_CLASSES, MOST_BATCH = 64, 64
 
@@ -64,6 +66,8 @@ class Adapt:
     reject: float = 0.0
     sigmas: float = 4.0
     least: int = 16
+    normalize: int = 0
+    reference: Path | None = None
 
     def describe(self) -> str:
         """For the provenance comment."""
@@ -122,8 +126,8 @@ def from_settings(given: Mapping[str, str], folder: Path, where: str = "adapt") 
             raise ConfigError(f"{where}: {key} cannot be {text!r}", f"from {low:g} to {high:g}; {KEYS[key]}")
         return value
 
-    def whole(key: str, high: int) -> int:
-        value = number(key, 1, high)
+    def whole(key: str, high: int, low: int = 1) -> int:
+        value = number(key, low, high)
         if value != int(value):
             raise ConfigError(f"{where}: {key} cannot be {given[key]!r}", f"a whole number; {KEYS[key]}")
         return int(value)
@@ -134,6 +138,8 @@ def from_settings(given: Mapping[str, str], folder: Path, where: str = "adapt") 
             raise ConfigError(f"{where}: {key} cannot be {text!r}", f"one of: {', '.join(choices)}")
         return text
 
+    if "reference" in given and not number("normalize", 0, 1e6):
+        raise ConfigError(f"{where}: a reference is for inputs that are normalised", "normalize: 16")
     return Adapt(
         kind,
         rate=number("rate", 0, 10),
@@ -149,4 +155,6 @@ def from_settings(given: Mapping[str, str], folder: Path, where: str = "adapt") 
         reject=number("reject", 0, 1e6),
         sigmas=number("sigmas", 0.1, 1000),
         least=whole("least", 1_000_000),
+        normalize=whole("normalize", 1_000_000, 0),
+        reference=folder / given["reference"] if "reference" in given else None,
     )

@@ -120,7 +120,8 @@ class Compile(Verb):
             _validate(compiled, seen["import"], console)
         data = [*options.quantize.files] if options.quantize else []
         data += Request(options.watch_data).files if options.watch_data else []
-        data += Request(options.adapt.holdout).files if options.adapt and options.adapt.holdout else []
+        for file in (options.adapt.holdout, options.adapt.reference) if options.adapt else ():
+            data += Request(file).files if file else []
         sources = [
             *compiled.built.files_read,
             *data,

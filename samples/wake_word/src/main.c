@@ -15,6 +15,8 @@
 
 #include <tinyml/decision.h>
 
+#include <microphone.h>
+
 #include <wake_word.h>
 
 #define MICROPHONE   DT_NODELABEL(dmic_dev)
@@ -47,44 +49,12 @@ static K_WORK_DELAYABLE_DEFINE(light, light_is_over);
 
 static int start(void)
 {
-	struct pcm_stream_cfg stream = {
-		.pcm_rate = WAKE_WORD_RATE_HZ,
-		.pcm_width = 16,
-		.block_size = BLOCK_BYTES,
-		.mem_slab = &slab,
-	};
-	struct dmic_cfg config = {
-		.io =
-			{
-				.min_pdm_clk_freq = 1000000,
-				.max_pdm_clk_freq = 3500000,
-				.min_pdm_clk_dc = 40,
-				.max_pdm_clk_dc = 60,
-			},
-		.streams = &stream,
-		.channel =
-			{
-				.req_num_streams = 1,
-				.req_num_chan = 1,
-				.req_chan_map_lo = dmic_build_channel_map(0, 0, PDM_CHAN_LEFT),
-			},
-	};
-
-	if (!device_is_ready(microphone) || !gpio_is_ready_dt(&led)) {
-		printf("microphone or LED is not ready\n");
+	if (!gpio_is_ready_dt(&led)) {
+		printf("the LED is not ready\n");
 		return -ENODEV;
 	}
-
-	const int status = dmic_configure(microphone, &config);
-
-	if (status != 0 || config.channel.act_num_chan != 1) {
-		printf("%s cannot take one channel of %d samples a second, which the model was "
-		       "trained with (%d)\n",
-		       microphone->name, WAKE_WORD_RATE_HZ, status);
-		return status != 0 ? status : -EINVAL;
-	}
 	(void)gpio_pin_configure_dt(&led, GPIO_OUTPUT_INACTIVE);
-	return dmic_trigger(microphone, DMIC_TRIGGER_START);
+	return microphone_start(microphone, WAKE_WORD_RATE_HZ, BLOCK_BYTES, &slab);
 }
 
 static void heard(uint32_t samples)

@@ -213,10 +213,25 @@ struct tinyml_adapt_normal {
 	uint32_t count;
 };
 
+/** Mean and scale of each feature of an input, and those of the training. */
+struct tinyml_adapt_scaling {
+	uint32_t *count;        /* of examples that are learnt */
+	float *learnt;          /* means, then squares of the distances from them */
+	float *pending;         /* the same with the last run */
+	const float *reference; /* means, then deviations */
+	uint32_t rows;
+	uint32_t features; /* of each row */
+	uint32_t least;    /* examples; then inputs are scaled, and scores learnt */
+	float scale;       /* of the input, if it is int8 */
+	int8_t zero_point;
+	bool is_float;
+};
+
 struct tinyml_adapt_threshold {
 	struct tinyml_adapt adapt;
 	struct tinyml_adapt_normal *normal;
 	float *score;
+	const struct tinyml_adapt_scaling *scaling; /* NULL: inputs stay as they are */
 	float sigmas;
 	uint32_t least;
 	uint32_t elements;
@@ -233,6 +248,11 @@ void tinyml_adapt_error(const struct tinyml_adapt_threshold *threshold, const vo
 			const void *x);
 int tinyml_adapt_learn_normal(const struct tinyml_adapt *adapt, int32_t label,
 			      const float *targets);
+/** What the layers get instead of the input `x`; `y` may be the same. */
+void tinyml_adapt_rescale(const struct tinyml_adapt_threshold *threshold, const void *x, void *y);
+int tinyml_adapt_learn_scaled(const struct tinyml_adapt *adapt, int32_t label,
+			      const float *targets);
+bool tinyml_adapt_valid_scaled(const struct tinyml_adapt *adapt, const void *values);
 int tinyml_adapt_unusual(const struct tinyml_adapt *adapt, float *sigmas);
 bool tinyml_adapt_valid_threshold(const struct tinyml_adapt *adapt, const void *values);
 
