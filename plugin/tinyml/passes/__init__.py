@@ -27,6 +27,7 @@ from tinyml.passes.read_integers import read_integers
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.remove_no_ops import remove_no_ops
 from tinyml.passes.reshape_still_transposes import reshape_still_transposes
+from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.passes.sink_reshape import sink_reshape
 from tinyml.passes.sum_integers import sum_integers
 from tinyml.passes.tabulate_bytes import tabulate_bytes
@@ -40,6 +41,7 @@ PASSES: tuple[Pass, ...] = (
     join_casts,
     remove_no_ops,
     merge_common,
+    roll_recurrent,
     keep_last_step,
     # channels last, and folding neighbours into float layers
     cancel_transposes,

@@ -19,12 +19,16 @@ from tinyml.ops.recurrent.cells import CELLS, FUNCTIONS, GATES, Activation, acti
 from tinyml.ops.recurrent.integer_form import integer_form
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
+from tinyml.ops.weighted.records import TILE_WORDS, float_tiles
 
 X, W, R, B, LENGTHS, H0, C0, PEEPHOLES = range(8)
 SHARED = ("recurrent/recurrent.c", "recurrent/recurrent_activations.c")
-PRODUCTS = {"tinyml_add_product_f32": "recurrent/recurrent_product_f32.c",
-            "tinyml_add_product_f32_s8": "recurrent/recurrent_product_f32_s8.c"}  # fmt: skip
-"""The function that multiplies by a matrix, and the file it is in."""
+PRODUCTS = {
+    "tinyml_add_product_f32": ("recurrent/recurrent_product_f32.c",),
+    "tinyml_add_product_f32_s8": ("recurrent/recurrent_product_f32_s8.c",),
+    "tinyml_add_product_tiles_f32": ("recurrent/recurrent_product_tiles_f32.c", "weighted/filters_f32.c"),
+}
+"""The function that multiplies by a matrix, and the files it needs."""
 
 
 def sequence_of_vectors(layer: Layer[Recurrent]) -> bool:
@@ -139,19 +143,25 @@ def short_lengths(layer: Layer) -> bool:
 
 
 def _product(matrix: Tensor) -> str:
-    """Weights that are bytes times a scale per row take a quarter of the flash."""
-    bytes_ = matrix.is_constant and byte_form(matrix.value) is not None
-    return "tinyml_add_product_f32_s8" if bytes_ else "tinyml_add_product_f32"
+    """Weights that are bytes times a scale per row take a quarter of the flash; other constants are tiles."""
+    if not matrix.is_constant:
+        return "tinyml_add_product_f32"
+    bytes_ = byte_form(matrix.value) is not None
+    return "tinyml_add_product_f32_s8" if bytes_ else "tinyml_add_product_tiles_f32"
 
 
-def _matrix(layer: Layer, sheet: Sheet, index: int, name: str) -> str:
+def _matrix(layer: Layer[Recurrent], sheet: Sheet, index: int, name: str) -> str:
     """The initialiser of a struct tinyml_matrix."""
     matrix = layer.input(index)
-    form = byte_form(matrix.value) if matrix.is_constant else None
+    if not matrix.is_constant:
+        return f"{{{_product(matrix)}, {sheet.x(index)}, NULL, 0}}"
+    form = byte_form(matrix.value)
     if form is None:
-        return f"{{{_product(matrix)}, {sheet.x(index)}, NULL}}"
+        gates = GATES[layer.op.cell]
+        tiles = sheet.table(name, float_tiles(matrix.value, gates), holds=TILE_WORDS)
+        return f"{{{_product(matrix)}, {tiles}, NULL, {matrix.shape[0] // gates}}}"
     values, scales = sheet.table(name, form[0]), sheet.table(f"{name}_scales", form[1])
-    return f"{{{_product(matrix)}, {values}, {scales}}}"
+    return f"{{{_product(matrix)}, {values}, {scales}, 0}}"
 
 
 class RecurrentFloat(Kernel[Recurrent]):
@@ -168,7 +178,7 @@ class RecurrentFloat(Kernel[Recurrent]):
         return 4 * GATES[self.cell] * layer.input(R).shape[1]
 
     def runtime_sources(self, layer: Layer[Recurrent]) -> tuple[str, ...]:
-        products = {PRODUCTS[_product(layer.input(i))] for i in (W, R)}
+        products = {file for i in (W, R) for file in PRODUCTS[_product(layer.input(i))]}
         return (*self.sources, *sorted(products))
 
     def emit(self, layer: Layer[Recurrent], sheet: Sheet) -> None:

@@ -8,36 +8,40 @@
 static void gru_cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
 {
 	const int32_t hidden = p->hidden;
+	const struct tinyml_activation f = p->f;
 	float *update = p->scratch;
 	float *reset = &p->scratch[hidden];
 	float *candidate = &p->scratch[2 * hidden];
+	const float *own = p->b != NULL ? &p->b[2 * hidden] : NULL;
+	const float *recurrent = p->b != NULL ? &p->b[5 * hidden] : NULL;
 
 	(void)c;
 	tinyml_start_gates(update, p, 0, 2 * hidden, 3 * hidden);
-	p->r.add_product(update, &p->r, 0, h, 2 * hidden, hidden);
-	for (int32_t i = 0; i < hidden; i++) {
-		candidate[i] = p->b != NULL ? p->b[2 * hidden + i] : 0.0f;
-	}
-	p->w.add_product(update, &p->w, 0, x, 3 * hidden, p->inputs);
-	for (int32_t i = 0; i < hidden; i++) {
-		update[i] = tinyml_activate(p, p->f, update[i]);
-		reset[i] = tinyml_activate(p, p->f, reset[i]);
-	}
 	if (p->linear_before_reset) {
 		/* The reset gate is applied to the product of matrix and state. */
 		for (int32_t i = 0; i < hidden; i++) {
-			float sum = p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
-
-			p->r.add_product(&sum, &p->r, 2 * hidden + i, h, 1, hidden);
-			candidate[i] += reset[i] * sum;
+			candidate[i] = recurrent != NULL ? recurrent[i] : 0.0f;
+		}
+		p->r.add_product(update, &p->r, 0, h, 3 * hidden, hidden);
+	} else {
+		p->r.add_product(update, &p->r, 0, h, 2 * hidden, hidden);
+	}
+	p->w.add_product(update, &p->w, 0, x, 2 * hidden, p->inputs);
+	for (int32_t i = 0; i < 2 * hidden; i++) {
+		update[i] = tinyml_activate(p, f, update[i]);
+	}
+	if (p->linear_before_reset) {
+		for (int32_t i = 0; i < hidden; i++) {
+			candidate[i] = reset[i] * candidate[i] + (own != NULL ? own[i] : 0.0f);
 		}
 	} else {
 		for (int32_t i = 0; i < hidden; i++) {
 			reset[i] *= h[i];
-			candidate[i] += p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
+			candidate[i] = own != NULL ? own[i] + recurrent[i] : 0.0f;
 		}
 		p->r.add_product(candidate, &p->r, 2 * hidden, reset, hidden, hidden);
 	}
+	p->w.add_product(candidate, &p->w, 2 * hidden, x, hidden, p->inputs);
 	for (int32_t i = 0; i < hidden; i++) {
 		const float fresh = tinyml_activate(p, p->g, candidate[i]);
 

@@ -10,6 +10,7 @@ static void recurrent_lstm_cell(const struct tinyml_recurrent *p, const float *x
 {
 	const int32_t hidden = p->hidden;
 	const float *peep = p->peepholes;
+	const struct tinyml_activation f = p->f, g = p->g, last = p->h;
 	float *in = p->scratch;
 	float *out = &p->scratch[hidden];
 	float *forget = &p->scratch[2 * hidden];
@@ -23,16 +24,14 @@ static void recurrent_lstm_cell(const struct tinyml_recurrent *p, const float *x
 			in[i] += peep[i] * c[i];
 			forget[i] += peep[2 * hidden + i] * c[i];
 		}
-		const float add = tinyml_activate(p, p->f, in[i]);
-		const float keep =
-			p->input_forget ? 1.0f - add : tinyml_activate(p, p->f, forget[i]);
+		const float add = tinyml_activate(p, f, in[i]);
+		const float keep = p->input_forget ? 1.0f - add : tinyml_activate(p, f, forget[i]);
 
-		c[i] = keep * c[i] + add * tinyml_activate(p, p->g, fresh[i]);
+		c[i] = keep * c[i] + add * tinyml_activate(p, g, fresh[i]);
 		if (peep != NULL) {
 			out[i] += peep[hidden + i] * c[i];
 		}
-		h[i] = tinyml_activate(p, p->f, out[i]) *
-		       p->h.function(c[i], p->h.alpha, p->h.beta);
+		h[i] = tinyml_activate(p, f, out[i]) * last.function(c[i], last.alpha, last.beta);
 	}
 }
 

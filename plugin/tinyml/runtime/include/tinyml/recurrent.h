@@ -34,15 +34,19 @@ float tinyml_act_softplus(float x, float alpha, float beta);
 
 /** Weights, and how to multiply by them: floats, or bytes with one scale per row. */
 struct tinyml_matrix {
-	/** y += rows of w from `row` on, times x; each row is `columns` long. */
+	/** y += rows of w from `row` on, times x; each row is `columns` long. Only whole gates. */
 	void (*add_product)(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
 			    int32_t rows, int32_t columns);
 	const void *values;
 	const float *scales; /* only for bytes */
+	int32_t gate_rows;   /* only for tiles: the rows of each gate are laid out as filters_f32.h
+				says */
 };
 
 void tinyml_add_product_f32(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
 			    int32_t rows, int32_t columns);
+void tinyml_add_product_tiles_f32(float *y, const struct tinyml_matrix *w, int32_t row,
+				  const float *x, int32_t rows, int32_t columns);
 void tinyml_add_product_f32_s8(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
 			       int32_t rows, int32_t columns);
 

@@ -1,0 +1,205 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as sums of matrices times other tensors, and functions of such sums: the gates of recurrent cells.
+
+Exporters split, join, reshape and add these sums in many ways. Here only the numbers matter: every element
+of a gate is a row of each matrix, however it was moved. One sample at a time: a batch of 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
+from tinyml.ops.concat import Concat
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.reshape import Reshape
+
+MOST_ELEMENTS = 4096
+"""Of a tensor that is looked at; gates are smaller."""
+
+UNLIMITED = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The sum of matrix times operand, for each operand by name, and ``bias``."""
+
+    matrices: dict[str, Array]
+    bias: Array
+
+    def __add__(self, other: Affine) -> Affine:
+        joined = dict(self.matrices)
+        for name, matrix in other.matrices.items():
+            joined[name] = joined[name] + matrix if name in joined else matrix
+        return Affine(joined, self.bias + other.bias)
+
+    def rows(self, numbers: Array) -> Affine:
+        return Affine({name: matrix[numbers] for name, matrix in self.matrices.items()}, self.bias[numbers])
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A function of each element of a sum."""
+
+    function: str
+    of: Affine
+
+
+class Forms:
+    """Finds such forms in a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.tensors = graph.tensors
+        self.producers = graph.producers()
+        self._affine: dict[str, Affine | None] = {}
+
+    def root(self, name: str) -> str:
+        """The tensor that ``name`` has the elements of, in another shape."""
+        node = self.producers.get(name)
+        while node is not None and isinstance(node.op, Reshape):
+            name = node.inputs[0]
+            node = self.producers.get(name)
+        return name
+
+    def maker(self, name: str) -> Node | None:
+        return self.producers.get(self.root(name))
+
+    def operands(self, name: str, function: str) -> tuple[str, str] | None:
+        """The operands of an unlimited Binary, as they are before they are reshaped."""
+        node = self.maker(name)
+        if node is None or not isinstance(node.op, Binary) or node.op.function != function:
+            return None
+        if node.op.clamp != UNLIMITED:
+            return None
+        first, second = node.inputs
+        return self.root(first), self.root(second)
+
+    def argument(self, name: str, function: str) -> str | None:
+        """What a function is applied to."""
+        node = self.maker(name)
+        if node is None or not isinstance(node.op, Unary) or node.op.function != function:
+            return None
+        return self.root(node.inputs[0])
+
+    def is_zero(self, name: str) -> bool:
+        data = self.tensors[name].data
+        return data is not None and not np.any(data)
+
+    def gate(self, name: str) -> Gate | None:
+        """Elements of a function of a sum."""
+        numbers = np.arange(self.tensors[name].elements)
+        node = self.producers.get(name)
+        while node is not None and (taken := self.moved(node)) is not None:
+            numbers = taken.reshape(-1)[numbers]
+            node = self.producers.get(node.inputs[0])
+        if node is None or not isinstance(node.op, Unary) or node.op.function not in ("sigmoid", "tanh"):
+            return None
+        of = self.affine(node.inputs[0])
+        return None if of is None else Gate(node.op.function, of.rows(numbers))
+
+    def moved(self, node: Node) -> Array | None:
+        """The numbers of the elements of input 0 that are the outputs of a node that only moves them."""
+        source = self.tensors[node.inputs[0]] if node.inputs and node.inputs[0] else None
+        others = [self.tensors[name].data for name in node.inputs[1:] if name]
+        if source is None or not node.op.movement or len(node.outputs) != 1:
+            return None
+        if source.is_constant or any(data is None for data in others):
+            return None
+        numbers = np.arange(source.elements).reshape(source.shape)
+        (taken,) = node.op.evaluate(Layer.of(node, self.tensors), [numbers, *others])
+        return taken
+
+    def affine(self, name: str) -> Affine | None:
+        """A sum with at least one matrix, or a constant; None for everything else."""
+        if name not in self._affine:
+            self._affine[name] = None  # a cell that refers to itself has no such form
+            self._affine[name] = self._find(self.tensors[name])
+        return self._affine[name]
+
+    def _find(self, tensor: Tensor) -> Affine | None:
+        if tensor.dtype is not DType.FLOAT32 or tensor.quant is not None or tensor.elements > MOST_ELEMENTS:
+            return None
+        if tensor.data is not None:
+            return Affine({}, tensor.value.reshape(-1).astype(np.float64))
+        node = self.producers.get(tensor.name)
+        if node is None:
+            return None
+        if isinstance(node.op, (Dense, MatMul)):
+            return self._product(node)
+        if isinstance(node.op, Binary):
+            return self._sum(node, tensor.elements)
+        taken = self.moved(node)
+        inner = self.affine(node.inputs[0]) if taken is not None else None
+        return None if inner is None or taken is None else inner.rows(taken.reshape(-1))
+
+    def _sum(self, node: Node, elements: int) -> Affine | None:
+        if node.op.function != "add" or node.op.clamp != UNLIMITED:  # type: ignore[attr-defined]
+            return None
+        parts = [self.affine(name) for name in node.inputs]
+        first, second = parts
+        if first is None or second is None:
+            return None
+        both = [
+            Affine(part.matrices, np.broadcast_to(part.bias, (elements,)))
+            if not part.matrices and part.bias.size == 1
+            else part
+            for part in (first, second)
+        ]
+        return both[0] + both[1] if all(part.bias.size == elements for part in both) else None
+
+    def _product(self, node: Node) -> Affine | None:
+        """One row times constant weights."""
+        x, weights = (self.tensors[name] for name in node.inputs[:2])
+        if weights.data is None or len(weights.shape) != 2 or x.dtype is not DType.FLOAT32:
+            return None
+        matrix = _real(weights) if isinstance(node.op, Dense) else _real(weights).T
+        if matrix is None or x.elements != matrix.shape[1] or x.is_constant:
+            return None
+        bias = Affine({}, np.zeros(len(matrix)))
+        if isinstance(node.op, Dense):
+            if node.op.clamp != UNLIMITED:
+                return None
+            if len(node.inputs) > 2 and node.inputs[2]:
+                given = self.affine(node.inputs[2])
+                if given is None:
+                    return None
+                bias = given
+        return Affine(self._columns(self.root(x.name), matrix), np.zeros(len(matrix))) + bias
+
+    def _columns(self, name: str, matrix: Array) -> dict[str, Array]:
+        """The matrix of each part of an operand that joins several."""
+        node = self.producers.get(name)
+        if node is None or not isinstance(node.op, Concat):
+            return {name: matrix}
+        found: dict[str, Array] = {}
+        start = 0
+        output = self.tensors[name]
+        if math.prod(output.shape[: node.op.axis]) != 1:
+            return {name: matrix}
+        for part in node.inputs:
+            end = start + self.tensors[part].elements
+            inner, piece = self.root(part), matrix[:, start:end]
+            found[inner] = found[inner] + piece if inner in found else piece
+            start = end
+        return found
+
+
+def _real(weights: Tensor) -> Array:
+    """Constant weights as real numbers; of bytes, the products with their scales."""
+    values = weights.value.astype(np.float32)
+    if weights.quant is None:
+        return values
+    along = [1] * len(weights.shape)
+    if weights.quant.axis is not None:
+        along[weights.quant.axis] = -1
+    scales = np.asarray(weights.quant.scales, np.float32).reshape(along if weights.quant.per_channel else ())
+    zeros = np.asarray(weights.quant.zero_points).reshape(along if weights.quant.per_channel else ())
+    products: Array = ((values - zeros) * scales).astype(np.float32)
+    return products

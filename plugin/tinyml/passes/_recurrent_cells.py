@@ -1,0 +1,277 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Single steps of RNN, GRU and LSTM in an unrolled graph, and chains of steps with the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from tinyml.ir import Array, Graph, Node
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.passes._affine_forms import Affine, Forms
+
+MISSING = {"rnn": 0, "gru": 1, "lstm": 2}
+"""The gate that a first step may lack: the reset of GRU, and what LSTM forgets."""
+
+CLOSE = 1e-6
+"""Biases are added in another order in the first step, whose state is zero."""
+
+
+@dataclass
+class Step:
+    """One step: its gates in the order of ``Recurrent``, each with matrices for the input and the state.
+
+    The candidate of a GRU that resets a product has its part of the state in ``reset``, after the gates.
+    """
+
+    cell: str
+    h: str
+    gates: tuple[Affine, ...]
+    c: str = ""  # of LSTM
+    previous_c: str = ""  # of LSTM; empty for zeros
+    previous_h: str = ""  # of GRU, where it is known from the form; empty for zeros
+    reset: Affine | None = None
+    candidate_state: str = (
+        ""  # of GRU: what the candidate's matrix is multiplied by, if the state is reset first
+    )
+    before: Step | None = field(default=None, repr=False)
+
+    @property
+    def hidden(self) -> int:
+        return len(self.gates[0].bias)
+
+    @property
+    def sources(self) -> set[str]:
+        """Everything that a matrix is multiplied by."""
+        parts = [*self.gates, *([self.reset] if self.reset else [])]
+        return {name for part in parts for name in part.matrices}
+
+
+def steps(graph: Graph) -> tuple[Forms, dict[str, Step]]:
+    """Everything that looks like a step, by the name of its result."""
+    forms, found = Forms(graph), dict[str, Step]()
+    for node in graph.nodes:
+        step = _step(forms, node)
+        if step is not None:
+            found[step.h] = step
+    return forms, found
+
+
+def _step(forms: Forms, node: Node) -> Step | None:
+    if isinstance(node.op, Binary):
+        return _lstm(forms, node.outputs[0]) or _gru(forms, node.outputs[0])
+    if isinstance(node.op, Unary) and node.op.function == "tanh":
+        gate = forms.gate(node.outputs[0])
+        if gate is not None and 1 <= len(gate.of.matrices) <= 2:
+            return Step("rnn", node.outputs[0], (gate.of,))
+    return None
+
+
+def _both_ways(pair: tuple[str, str] | None) -> Iterator[tuple[str, str]]:
+    if pair is not None:
+        yield pair
+        yield pair[1], pair[0]
+
+
+def _gate(forms: Forms, name: str, function: str) -> Affine | None:
+    gate = forms.gate(name)
+    return gate.of if gate is not None and gate.function == function and gate.of.matrices else None
+
+
+def _lstm(forms: Forms, h: str) -> Step | None:
+    """h = sigmoid(out) * tanh(c); c = sigmoid(forget) * previous + sigmoid(into) * tanh(fresh)"""
+    for left, right in _both_ways(forms.operands(h, "mul")):
+        cell = forms.argument(right, "tanh")
+        out = _gate(forms, left, "sigmoid") if cell is not None else None
+        if out is None or cell is None:
+            continue
+        for kept, added in (*_both_ways(forms.operands(cell, "add")), ("", cell)):
+            found = _added(forms, added)
+            if found is None:
+                continue
+            into, fresh = found
+            if not kept:
+                return Step("lstm", h, (into, out, fresh), cell)
+            for gate, previous in _both_ways(forms.operands(kept, "mul")):
+                forget = _gate(forms, gate, "sigmoid")
+                if forget is not None:
+                    empty = forms.is_zero(previous)
+                    return Step("lstm", h, (into, out, forget, fresh), cell, "" if empty else previous)
+    return None
+
+
+def _added(forms: Forms, name: str) -> tuple[Affine, Affine] | None:
+    for left, right in _both_ways(forms.operands(name, "mul")):
+        into, fresh = _gate(forms, left, "sigmoid"), _gate(forms, right, "tanh")
+        if into is not None and fresh is not None:
+            return into, fresh
+    return None
+
+
+def _gru(forms: Forms, h: str) -> Step | None:
+    """h = update * previous + (1 - update) * tanh(candidate)"""
+    for kept, added in (*_both_ways(forms.operands(h, "add")), ("", forms.root(h))):
+        for rest, fresh in _both_ways(forms.operands(added, "mul")):
+            update = _complement(forms, rest)
+            gate = _gate(forms, update, "sigmoid") if update else None
+            candidate = forms.argument(fresh, "tanh")
+            if gate is None or candidate is None:
+                continue
+            previous = _other_factor(forms, kept, update) if kept else ""
+            if previous is None:
+                continue
+            zero = not previous or forms.is_zero(previous)
+            found = _candidate(forms, h, gate, candidate, "" if zero else previous)
+            if found is not None:
+                return found
+    return None
+
+
+def _complement(forms: Forms, name: str) -> str:
+    """``x`` of 1 - x."""
+    pair = forms.operands(name, "sub")
+    if pair is None:
+        return ""
+    one = forms.tensors[pair[0]].data
+    return pair[1] if one is not None and bool(np.all(one == 1)) else ""
+
+
+def _other_factor(forms: Forms, name: str, factor: str) -> str | None:
+    for left, right in _both_ways(forms.operands(name, "mul")):
+        if left == factor:
+            return right
+    return None
+
+
+def _candidate(forms: Forms, h: str, update: Affine, candidate: str, previous: str) -> Step | None:
+    for own, product in _both_ways(forms.operands(candidate, "add")):
+        for left, right in _both_ways(forms.operands(product, "mul")):
+            reset, recurrent, x = _gate(forms, left, "sigmoid"), forms.affine(right), forms.affine(own)
+            if reset is not None and recurrent is not None and x is not None and x.matrices:
+                if len(recurrent.bias) == 1:
+                    recurrent = Affine({}, np.broadcast_to(recurrent.bias, update.bias.shape))
+                return Step("gru", h, (update, reset, x), previous_h=previous, reset=recurrent)
+    whole = forms.affine(candidate)
+    if whole is None:
+        return None
+    for name in whole.matrices:
+        for gate, state in _both_ways(forms.operands(name, "mul")):
+            reset = _gate(forms, gate, "sigmoid")
+            if reset is not None and (state == previous or (not previous and forms.is_zero(state))):
+                return Step("gru", h, (update, reset, whole), previous_h=previous, candidate_state=name)
+    return None if previous or not whole.matrices else Step("gru", h, (update, whole))
+
+
+def chains(found: dict[str, Step]) -> list[list[Step]]:
+    """Steps that follow each other, at least two, with the same weights."""
+    for step in found.values():
+        step.before = _predecessor(step, found)
+    followed = {id(step.before) for step in found.values() if step.before is not None}
+    result = []
+    for step in found.values():
+        if id(step) in followed:
+            continue
+        chain = [step]
+        while chain[0].before is not None:
+            chain.insert(0, chain[0].before)
+        if len(chain) > 1:
+            result.append(chain)
+    return result
+
+
+def _predecessor(step: Step, found: dict[str, Step]) -> Step | None:
+    """The step whose result is this one's state."""
+    for name in step.sources | {step.previous_h}:
+        other = found.get(name)
+        if other is None or other is step or other.cell != step.cell or other.hidden != step.hidden:
+            continue
+        if step.cell == "lstm" and step.previous_c != other.c:
+            continue
+        if step.cell == "gru" and step.previous_h != name:
+            continue
+        if _same_weights(step, name, other):
+            return other
+    return None
+
+
+def source_of(step: Step, state: str) -> str | None:
+    """What all gates multiply besides the state: the input of the step."""
+    names = step.sources - {state, step.candidate_state}
+    return next(iter(names)) if len(names) == 1 else None
+
+
+def _same_weights(step: Step, state: str, other: Step) -> bool:
+    """Whether ``other`` computes the same with its own input and state; it may lack a state that is zero."""
+    x = source_of(step, state)
+    if x is None:
+        return False
+    return any(_equal(step, (x, state), other, names) for names in _roles(other))
+
+
+def _roles(step: Step) -> Iterator[tuple[str, str]]:
+    """The pairs of input and state that a step may have."""
+    names = sorted(step.sources - {step.candidate_state})
+    if step.cell == "gru" and step.previous_h:
+        yield from ((name, step.previous_h) for name in names if name != step.previous_h)
+    elif len(names) == 1:
+        yield names[0], ""
+    elif len(names) == 2:
+        yield from _both_ways((names[0], names[1]))
+
+
+def _equal(step: Step, mine: tuple[str, str], other: Step, theirs: tuple[str, str]) -> bool:
+    own_gates, its_gates = _gates(step), _gates(other)
+    if step.reset is None and len(other.gates) == len(step.gates) - 1:  # without what a state of zero needs
+        del own_gates[MISSING[step.cell]]
+    if len(own_gates) != len(its_gates):
+        return False
+    gates = zip(own_gates, its_gates, strict=True)
+    for a, b in gates:
+        if not np.allclose(a.bias, b.bias, CLOSE, CLOSE):
+            return False
+        pairs = [(mine[0], theirs[0]), (mine[1], theirs[1]), (step.candidate_state, other.candidate_state)]
+        for left, right in pairs:
+            own, its = a.matrices.get(left), b.matrices.get(right)
+            if right == "":
+                continue  # zeros
+            if (own is None) != (its is None):
+                return False
+            if own is not None and its is not None and not np.array_equal(own, its):
+                return False
+    other_first = theirs[1] == ""
+    return not other_first or (not other.previous_c and not other.previous_h)
+
+
+def _gates(step: Step) -> list[Affine]:
+    return [*step.gates, *([step.reset] if step.reset is not None else [])]
+
+
+def roles_in(chain: Sequence[Step]) -> list[tuple[str, str]]:
+    """Input and state of every step of a chain; an empty state is zero."""
+    second = chain[1]
+    found = [next(r for r in _roles(chain[0]) if _equal(second, _role(second, chain[0].h), chain[0], r))]
+    return found + [_role(step, before.h) for before, step in pairwise(chain)]
+
+
+def _role(step: Step, state: str) -> tuple[str, str]:
+    return source_of(step, state) or "", state
+
+
+def weights(step: Step, x: str, state: str) -> tuple[Array, Array, Array]:
+    """The matrices w and r of a general step, and its biases, as ``Recurrent`` reads them."""
+    zeros = np.zeros((step.hidden, step.hidden))
+    recurrent = [gate.matrices.get(state, zeros) for gate in step.gates]
+    biases, second = [gate.bias for gate in step.gates], np.zeros(len(step.gates) * step.hidden)
+    if step.candidate_state:
+        recurrent[-1] = step.gates[-1].matrices[step.candidate_state]
+    if step.reset is not None:
+        recurrent[-1] = step.reset.matrices.get(state, zeros)
+        second[-step.hidden :] = step.reset.bias
+    w = np.concatenate([gate.matrices[x] for gate in step.gates])
+    r, b = np.concatenate(recurrent), np.concatenate([*biases, second])
+    return w.astype(np.float32), r.astype(np.float32), b.astype(np.float32)

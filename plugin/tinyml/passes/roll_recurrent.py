@@ -1,0 +1,187 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of a recurrent layer that an exporter or a loop has unrolled become one RNN, GRU or LSTM again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tinyml.ir import Array, Graph, Layer, Node, Tensor
+from tinyml.ops.concat import Concat
+from tinyml.ops.recurrent.cells import Activation
+from tinyml.ops.recurrent.integer_form import FUNCTIONS
+from tinyml.ops.recurrent.rnn import Recurrent
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.slice import Slice
+from tinyml.passes._affine_forms import Forms
+from tinyml.passes._recurrent_cells import Step, chains, roles_in, steps, weights
+from tinyml.passes.editor import Editor
+from tinyml.passes.remove_dead_code import remove_dead_code
+
+
+def roll_recurrent(graph: Graph) -> Graph:
+    """Keras writes recurrent layers as loops, which the importers unroll; some exporters unroll them."""
+    forms, found = steps(graph)
+    rolled = False
+    edit = Editor(graph)
+    for chain in chains(found):
+        sources = [x for x, _ in roles_in(chain)]
+        if not _depends(graph, sources, {step.h for step in chain}):
+            _roll(edit, forms, chain, sources)
+            rolled = True
+    if not rolled:
+        return graph
+    ordered = edit.graph()
+    return remove_dead_code(ordered.with_nodes(_in_order(ordered)))
+
+
+def _depends(graph: Graph, names: Sequence[str], on: set[str]) -> bool:
+    """Whether an input of the steps is computed from their results, as a decoder's is."""
+    reached = set(on)
+    for node in graph.nodes:
+        if not reached.isdisjoint(node.inputs):
+            reached.update(node.outputs)
+    return not reached.isdisjoint(names)
+
+
+def _roll(edit: Editor, forms: Forms, chain: Sequence[Step], sources: Sequence[str]) -> None:
+    roles = roles_in(chain)
+    first, general = chain[0], chain[-1]
+    hidden, count = general.hidden, len(chain)
+    last = edit.producer(general.h)
+    assert last is not None
+    name = last.name
+    new: list[Node] = []
+
+    def add(op: Reshape | Slice | Concat, *inputs: str) -> str:
+        node, output = edit.make(name, op, [edit.tensors[one] for one in inputs])
+        new.append(node)
+        return output.name
+
+    origin, reverse = _origin(forms, sources)
+    width = edit.tensors[sources[0]].elements
+    if origin:
+        x = add(Reshape((count, 1, width)), origin)
+    else:
+        x = add(Concat(0), *(add(Reshape((1, 1, width)), source) for source in sources))
+    arrays = zip("wrb", weights(general, *roles[-1]), strict=True)
+    constants = [edit.constant(f"{name}/{word}", array).name for word, array in arrays]
+    state = (1, hidden)
+    states = [add(Reshape(state), one) if one else "" for one in (roles[0][1], first.previous_c)]
+    operands = [x, *constants, "", *states]
+    while not operands[-1]:
+        operands.pop()
+    op = Recurrent(
+        general.cell,
+        tuple(Activation(function) for function in FUNCTIONS[general.cell]),
+        reverse,
+        linear_before_reset=general.reset is not None,
+    )
+    tensors = [edit.tensors[one] if one else None for one in operands]
+    results = [edit.tensor(f"{name}/{op.cell}", type_) for type_ in op.infer(tensors)]
+    new.append(Node(name, op, tuple(operands), tuple(result.name for result in results)))
+    edit.replace(last, [*new, _reshaped(edit, last.outputs[0], name, results[1].name)])
+    _replace_steps(edit, chain[:-1], results[0], reverse)
+    if general.c and (cell := edit.producer(general.c)) is not None:
+        edit.replace(cell, [_reshaped(edit, general.c, name, results[2].name)])
+    _read_all_steps(edit, results[0], results[1].name, 0 if reverse else count - 1)
+
+
+def _reshaped(edit: Editor, result: str, name: str, source: str) -> Node:
+    return Node(name, Reshape(edit.tensors[result].shape), (source,), (result,))
+
+
+def _replace_steps(edit: Editor, chain: Sequence[Step], every: Tensor, reverse: bool) -> None:
+    """The result of each step is a part of all steps."""
+    count, _, hidden = every.shape
+    for number, step in enumerate(chain):
+        place = count - 1 - number if reverse else number
+        node = edit.producer(step.h)
+        assert node is not None
+        taken, part = edit.make(node.name, Slice((place, 0, 0), (1, 1, hidden), (1, 1, 1)), [every])
+        edit.replace(node, [taken, _reshaped(edit, step.h, node.name, part.name)])
+
+
+def _origin(forms: Forms, sources: Sequence[str]) -> tuple[str, bool]:
+    """The tensor whose rows the inputs of all steps are, and whether the last row comes first."""
+    for origin in reversed(list(_path(forms, sources[0]))):
+        parts = [_numbers(forms, origin, source) for source in sources]
+        elements = np.arange(forms.tensors[origin].elements)
+        for reverse in (False, True):
+            found = [part for part in (reversed(parts) if reverse else parts) if part is not None]
+            if len(found) == len(parts) and np.array_equal(np.concatenate(found), elements):
+                return origin, reverse
+    return "", False
+
+
+def _path(forms: Forms, name: str) -> Iterator[str]:
+    """The tensors that ``name`` takes its elements from, one after the other."""
+    yield name
+    node = forms.producers.get(name)
+    while node is not None and forms.moved(node) is not None:
+        yield node.inputs[0]
+        node = forms.producers.get(node.inputs[0])
+
+
+def _numbers(forms: Forms, origin: str, name: str) -> Array | None:
+    """Which elements of ``origin`` a tensor has."""
+    numbers = np.arange(forms.tensors[name].elements)
+    while name != origin:
+        node = forms.producers.get(name)
+        taken = forms.moved(node) if node is not None else None
+        if node is None or taken is None:
+            return None
+        numbers = taken.reshape(-1)[numbers]
+        name = node.inputs[0]
+    return numbers
+
+
+def _read_all_steps(edit: Editor, every: Tensor, last: str, place: int) -> None:
+    """What joins the steps again in their order is a reshape of all of them; the same for the last one."""
+    numbers = np.arange(every.elements).reshape(every.shape)
+    results = {every.name: numbers.reshape(-1), last: numbers[place].reshape(-1)}
+    known: dict[str, Array] = {every.name: numbers, last: numbers[place]}
+    for node in _in_order(edit.graph()):
+        if not (isinstance(node.op, Concat) or node.op.movement) or known.keys().isdisjoint(node.inputs):
+            continue
+        parts = [_part(edit, known, name) for name in node.inputs]
+        if node.op.movement:
+            parts = [parts[0], *(edit.tensors[name].data for name in node.inputs[1:] if name)]
+        if any(part is None for part in parts):
+            continue
+        (taken,) = node.op.evaluate(Layer.of(node, edit.tensors), parts)
+        known[node.outputs[0]] = taken
+        for name, wanted in results.items():
+            if not isinstance(node.op, Reshape) and np.array_equal(taken.reshape(-1), wanted):
+                edit.replace(node, [_reshaped(edit, node.outputs[0], node.name, name)])
+                break
+
+
+def _part(edit: Editor, known: dict[str, Array], name: str) -> Array | None:
+    """The numbers of elements; -1 for those of constants, which a loop's list of results begins with."""
+    data = edit.tensors[name].data if name else None
+    return known.get(name) if data is None else np.full(data.shape, -1)
+
+
+def _in_order(graph: Graph) -> list[Node]:
+    """The nodes, each after those that compute its inputs; otherwise as they were."""
+    producers = graph.producers()
+    placed: set[int] = set()
+    ordered: list[Node] = []
+    for root in graph.nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in placed:
+                stack.pop()
+                continue
+            before = [producers[name] for name in node.inputs if name in producers]
+            waiting = [one for one in before if id(one) not in placed]
+            if waiting:
+                stack += waiting
+            else:
+                placed.add(id(node))
+                ordered.append(stack.pop())
+    return ordered

@@ -1,0 +1,289 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Unrolled RNN, GRU and LSTM become one layer again, however their steps were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.interpret import interpret
+from tinyml import importers
+from tinyml.importers import ModelFile
+from tinyml.ir import Array, Graph
+from tinyml.ir.verifier import verify
+from tinyml.passes.merge_common import merge_common
+from tinyml.passes.roll_recurrent import roll_recurrent
+from tinyml.pipeline import Options, compile_model
+
+STEPS, INPUTS, HIDDEN = 5, 3, 4
+
+
+class Writer:
+    """Nodes of an ONNX model, one step after the other."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.random = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, value: Any) -> str:
+        self.constants.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
+        return name
+
+    def weights(self, name: str, *shape: int) -> str:
+        return self.constant(name, self.random.normal(0, 0.5, shape))
+
+    def numbers(self, *values: int) -> str:
+        name = f"i{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
+        return name
+
+    def node(self, op_type: str, *inputs: str, **attributes: Any) -> str:
+        output = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, inputs, [output], output, **attributes))
+        return output
+
+    def part(self, name: str, begin: int, end: int, axis: int = 1) -> str:
+        return self.node("Slice", name, self.numbers(begin), self.numbers(end), self.numbers(axis))
+
+    def inputs(self, order: Sequence[int]) -> list[str]:
+        """The rows of x."""
+        return [self.part("x", step, step + 1, 0) for step in order]
+
+    def file(self, *outputs: str) -> bytes:
+        values = {"x": [STEPS, INPUTS], "h0": [1, HIDDEN], "c0": [1, HIDDEN]}
+        used = {name for node in self.nodes for name in node.input}
+        inputs = [(name, shape) for name, shape in values.items() if name in used]
+        graph = helper.make_graph(
+            self.nodes,
+            "unrolled",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+            self.constants,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return bytes(onnx.shape_inference.infer_shapes(model).SerializeToString())
+
+    def graph(self, *outputs: str) -> Graph:
+        return merge_common(importers.read(ModelFile(Path("unrolled.onnx"), self.file(*outputs))))
+
+
+def lstm(w: Writer, x: str, h: str, c: str, joined: bool = False) -> tuple[str, str]:
+    """Keras' order of gates; or TensorFlow 1's: one matrix for the input and the state together."""
+    if joined:
+        z = w.node("Gemm", w.node("Concat", x, h, axis=1), "wr", "b")
+    else:
+        z = w.node("Gemm", x, "w", "b")
+        z = w.node("Add", z, w.node("MatMul", h, "r")) if h else z
+    into, forget, fresh, out = (w.part(z, n * HIDDEN, (n + 1) * HIDDEN) for n in range(4))
+    added = w.node("Mul", w.node("Sigmoid", into), w.node("Tanh", fresh))
+    c = w.node("Add", w.node("Mul", w.node("Sigmoid", forget), c), added) if c else added
+    return w.node("Mul", w.node("Sigmoid", out), w.node("Tanh", c)), c
+
+
+def gates_at_once(w: Writer, x: str, h: str, c: str) -> tuple[str, str]:
+    """One sigmoid for three gates, whose results are split."""
+    z = w.node("Add", w.node("Gemm", x, "w", "b"), w.node("MatMul", h, "r"))
+    gates, fresh = w.node("Sigmoid", w.part(z, 0, 3 * HIDDEN)), w.part(z, 3 * HIDDEN, 4 * HIDDEN)
+    into, forget, out = (w.part(gates, n * HIDDEN, (n + 1) * HIDDEN) for n in range(3))
+    c = w.node("Add", w.node("Mul", c, forget), w.node("Mul", w.node("Tanh", fresh), into))
+    return w.node("Mul", w.node("Tanh", c), out), c
+
+
+def gru(w: Writer, x: str, h: str, before: bool = False) -> str:
+    own = w.node("Gemm", x, "w", "b")
+    state = w.node("Gemm", h, "r", "b2") if not before else w.node("MatMul", h, "r")
+    z, r = (
+        w.node("Sigmoid", w.node("Add", w.part(own, n * HIDDEN, end), w.part(state, n * HIDDEN, end)))
+        for n, end in ((0, HIDDEN), (1, 2 * HIDDEN))
+    )
+    fresh = w.part(own, 2 * HIDDEN, 3 * HIDDEN)
+    if before:
+        state = w.node("MatMul", w.node("Mul", r, h), "rh")
+    else:
+        state = w.node("Mul", r, w.part(state, 2 * HIDDEN, 3 * HIDDEN))
+    fresh = w.node("Tanh", w.node("Add", fresh, state))
+    rest = w.node("Sub", "one", z)
+    return w.node("Add", w.node("Mul", z, h), w.node("Mul", rest, fresh))
+
+
+def constants(w: Writer, gates: int, suffix: str = "", inputs: int = INPUTS) -> None:
+    w.weights(f"w{suffix}", inputs, gates * HIDDEN)
+    w.weights(f"r{suffix}", HIDDEN, gates * HIDDEN)
+    w.weights(f"b{suffix}", gates * HIDDEN)
+
+
+def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True) -> tuple[Writer, list[str]]:
+    """The nodes, and the result of every step."""
+    w = Writer()
+    constants(w, {"l": 4, "g": 3, "r": 1}[kind[0]])
+    w.weights("b2", 3 * HIDDEN)
+    w.weights("wr", INPUTS + HIDDEN, 4 * HIDDEN)
+    w.weights("rh", HIDDEN, HIDDEN)
+    w.constant("one", 1)
+    h, c, results = "h0" if states else "", "c0" if states else "", []
+    for x in w.inputs(order):
+        if kind == "lstm":
+            h, c = lstm(w, x, h, c)
+        elif kind == "lstm, joined":
+            h, c = lstm(w, x, h, c, joined=True)
+        elif kind == "lstm, at once":
+            h, c = gates_at_once(w, x, h, c)
+        elif kind == "rnn":
+            z = w.node("Gemm", x, "w", "b")
+            h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), z) if h else z)
+        else:
+            h = gru(w, x, h, before=kind == "gru, before")
+        results.append(h)
+    return w, results
+
+
+def rolled(graph: Graph, layers: int = 1) -> Graph:
+    """The graph after the pass, which computes the same."""
+    found = roll_recurrent(graph)
+    verify(found, "roll_recurrent")
+    assert [node.op.kind for node in found.nodes].count("Recurrent") == layers
+    random = np.random.default_rng(2)
+    inputs = {
+        name: random.normal(0, 1, graph.tensors[name].shape).astype(np.float32) for name in graph.inputs
+    }
+    ours, theirs = interpret(found, inputs), interpret(graph, inputs)
+    for name in graph.outputs:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
+    return found
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [node.op.kind for node in graph.nodes]
+
+
+ALL = ["lstm", "lstm, joined", "lstm, at once", "gru", "gru, before", "rnn"]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_last_step_of_unrolled_layers(kind: str) -> None:
+    w, results = written(kind)
+    found = rolled(w.graph(results[-1]))
+    assert set(kinds(found)) == {"Recurrent", "Reshape"}
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn"])
+def test_a_first_step_without_a_state(kind: str) -> None:
+    """What is multiplied by zeros has been left out."""
+    w, results = written(kind, states=False)
+    found = rolled(w.graph(results[-1]))
+    assert set(kinds(found)) == {"Recurrent", "Reshape"}
+    assert found.inputs == ("x",)
+
+
+@pytest.mark.parametrize("order", [range(STEPS), range(STEPS - 1, -1, -1)], ids=["forward", "backward"])
+def test_all_steps_joined_again(order: range) -> None:
+    w, results = written("gru", order)
+    in_time = results if order.step == 1 else results[::-1]
+    found = rolled(w.graph(w.node("Concat", *in_time, axis=0)))
+    assert set(kinds(found)) == {"Recurrent", "Reshape"}
+    (layer,) = [node for node in found.nodes if node.op.kind == "Recurrent"]
+    assert layer.op.reverse == (order.step == -1)  # type: ignore[attr-defined]
+
+
+def test_single_steps_and_cells_that_are_used() -> None:
+    """The result of the second step, and the cells after the last one."""
+    w = Writer()
+    constants(w, 4)
+    h, c, results = "h0", "c0", []
+    for x in w.inputs(range(STEPS)):
+        h, c = lstm(w, x, h, c)
+        results.append(h)
+    found = rolled(w.graph(results[1], h, c))
+    assert "Unary" not in kinds(found)
+
+
+def test_inputs_that_are_not_rows_of_one_tensor() -> None:
+    w = Writer()
+    constants(w, 1)
+    h = "h0"
+    for x in w.inputs([3, 1, 4, 0]):
+        h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), w.node("Gemm", x, "w", "b")))
+    assert "Concat" in kinds(rolled(w.graph(h)))
+
+
+def test_layers_on_top_of_each_other() -> None:
+    """The input of the second is the state of the first; the matrices have the same shape."""
+    w = Writer()
+    constants(w, 1)
+    constants(w, 1, "2", HIDDEN)
+    below, above = "h0", "c0"
+    for x in w.inputs(range(STEPS)):
+        below = w.node("Tanh", w.node("Add", w.node("MatMul", below, "r"), w.node("Gemm", x, "w", "b")))
+        own = w.node("Gemm", below, "w2", "b2")
+        above = w.node("Tanh", w.node("Add", own, w.node("MatMul", above, "r2")))
+    rolled(w.graph(above), 2)
+
+
+def other_weights(w: Writer, results: list[str]) -> str:
+    """The last step adds another bias."""
+    last = w.weights("other", HIDDEN)
+    z = w.node("Gemm", w.part("x", 0, 1, 0), "w", last)
+    return w.node("Tanh", w.node("Add", w.node("MatMul", results[-1], "r"), z))
+
+
+def test_a_step_with_other_weights_stays_outside() -> None:
+    w, results = written("rnn")
+    found = rolled(w.graph(other_weights(w, results)))
+    assert kinds(found).count("Unary") == 1
+
+
+def fed_back(w: Writer) -> str:
+    """A decoder: what a step gives is what the next one takes."""
+    w.weights("out", HIDDEN, INPUTS)
+    h, x = "h0", w.part("x", 0, 1, 0)
+    for _ in range(STEPS):
+        h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), w.node("Gemm", x, "w", "b")))
+        x = w.node("MatMul", h, "out")
+    return h
+
+
+def limited(w: Writer) -> str:
+    """A state that is limited between two steps is no RNN of ONNX."""
+    h, low, high = "h0", w.constant("low", -0.5), w.constant("high", 0.5)
+    for x in w.inputs(range(STEPS)):
+        h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), w.node("Gemm", x, "w", "b")))
+        h = w.node("Clip", h, low, high)
+    return h
+
+
+@pytest.mark.parametrize("write", [fed_back, limited])
+def test_what_is_no_recurrent_layer_stays(write: Callable[[Writer], str]) -> None:
+    w = Writer()
+    constants(w, 1)
+    graph = w.graph(write(w))
+    assert rolled(graph, 0) is graph
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_the_compiled_model_has_one_layer(kind: str, tmp_path: Path) -> None:
+    """And the C computes what the steps compute, with matrices in tiles."""
+    from tinyml import harness
+
+    w, results = written(kind)
+    graph = w.graph(results[-1])
+    values = {
+        name: np.random.default_rng(2).normal(0, 1, graph.tensors[name].shape).astype(np.float32)
+        for name in graph.inputs
+    }
+    wanted = interpret(graph, values)[graph.outputs[0]]
+    path = tmp_path / "unrolled.onnx"
+    path.write_bytes(w.file(results[-1]))
+    compiled = compile_model(path, Options("steps", "host"))
+    assert len([n for n in compiled.graph.nodes if n.op.kind == "Recurrent"]) == 1
+    assert "tinyml_add_product_tiles_f32" in compiled.files["steps.c"]
+    (found,) = harness.run_files(compiled.files, "host", [values]).outputs
+    ours: Array = found[compiled.graph.outputs[0]]
+    np.testing.assert_allclose(ours.reshape(-1), wanted.reshape(-1), rtol=1e-5, atol=1e-6)
