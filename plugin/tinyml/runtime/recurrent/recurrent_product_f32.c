@@ -3,25 +3,31 @@
 
 #include <tinyml/recurrent.h>
 
-/** Four rows at once: each element of x is loaded once for all of them. Sums keep their order. */
-static const float *recurrent_product_four(float *y, const float *w, const float *x,
-					   int32_t columns)
+#include "../weighted/fused_f32.h"
+
+/* Additions have the order of tinyml_filters_f32(), which ends with a bias of 0: the results of
+ * both are equal in every bit.
+ */
+
+/** Four rows at once: each element of x is loaded once for all of them. */
+static const float *recurrent_product_f32_four(float *y, const float *w, const float *x,
+					       int32_t columns)
 {
 	const float *second = w + columns, *third = second + columns, *fourth = third + columns;
-	float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+	float a = y[0], b = y[1], c = y[2], d = y[3];
 
 	for (int32_t k = 0; k < columns; k++) {
 		const float value = x[k];
 
-		a += *w++ * value;
-		b += *second++ * value;
-		c += *third++ * value;
-		d += *fourth++ * value;
+		a = tinyml_fused_f32(value, *w++, a);
+		b = tinyml_fused_f32(value, *second++, b);
+		c = tinyml_fused_f32(value, *third++, c);
+		d = tinyml_fused_f32(value, *fourth++, d);
 	}
-	y[0] += a;
-	y[1] += b;
-	y[2] += c;
-	y[3] += d;
+	y[0] = a + 0.0f;
+	y[1] = b + 0.0f;
+	y[2] = c + 0.0f;
+	y[3] = d + 0.0f;
 	return fourth;
 }
 
@@ -32,14 +38,14 @@ void tinyml_add_product_f32(float *y, const struct tinyml_matrix *w, int32_t row
 	int32_t i = 0;
 
 	for (; i + 4 <= rows; i += 4) {
-		values = recurrent_product_four(&y[i], values, x, columns);
+		values = recurrent_product_f32_four(&y[i], values, x, columns);
 	}
 	for (; i < rows; i++) {
-		float sum = 0.0f;
+		float sum = y[i];
 
 		for (int32_t k = 0; k < columns; k++) {
-			sum += *values++ * x[k];
+			sum = tinyml_fused_f32(x[k], *values++, sum);
 		}
-		y[i] += sum;
+		y[i] = sum + 0.0f;
 	}
 }

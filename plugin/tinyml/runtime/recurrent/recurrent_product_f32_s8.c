@@ -4,8 +4,8 @@
 #include <tinyml/recurrent.h>
 
 /** Four rows at once: each element of x is loaded once for all of them. Sums keep their order. */
-static const int8_t *recurrent_product_four_bytes(float *y, const int8_t *w, const float *scales,
-						  const float *x, int32_t columns)
+static const int8_t *recurrent_product_f32_s8_four(float *y, const int8_t *w, const float *scales,
+						   const float *x, int32_t columns)
 {
 	const int8_t *second = w + columns, *third = second + columns, *fourth = third + columns;
 	float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
@@ -32,8 +32,8 @@ void tinyml_add_product_f32_s8(float *y, const struct tinyml_matrix *w, int32_t 
 	int32_t i = 0;
 
 	for (; i + 4 <= rows; i += 4) {
-		values = recurrent_product_four_bytes(&y[i], values, &w->scales[row + i], x,
-						      columns);
+		values = recurrent_product_f32_s8_four(&y[i], values, &w->scales[row + i], x,
+						       columns);
 	}
 	for (; i < rows; i++) {
 		float sum = 0.0f;
