@@ -48,9 +48,9 @@ Beyond the operators listed here:
 - Random forests, boosted trees, linear models, naive Bayes and networks from scikit-learn (exported by
   `skl2onnx`), XGBoost and LightGBM (by `onnxmltools`) are supported. Probabilities are an array in the order
   of the model's labels; string labels become their indices in that order.
-- Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) are unrolled if their number of steps is known. The float RNN,
-  GRU and LSTM layers that Keras writes in this way, and those that an exporter has unrolled, become one layer
-  again; of other loops, code grows with each step.
+- Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) are unrolled if their number of steps is known. The RNN, GRU
+  and LSTM layers in float that Keras writes in this way, and those that an exporter has unrolled, become one
+  layer again; of other loops, code grows with each step.
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
 - Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are
