@@ -12,14 +12,27 @@ struct cost {
 	uint64_t most, least, cycles;
 };
 
+/* What the ways that end at one place leave behind, all of them joined. */
+struct outcome {
+	struct state state;
+	struct cost cost; /* since the branch */
+	struct change *changes;
+	size_t count;
+	bool reached;
+};
+
+/* A branch by data whose ways are being walked. They end where they all meet, or at the start of
+ * the loop around the branch. If some do the one and some the other, the next turns follow: `rest`.
+ * Branches of one turn that end at the same two places share them, so that each turn is walked
+ * once. */
 struct fork {
-	struct state before, first;
-	struct cost start, first_cost;
-	struct change *first_changes;
-	size_t first_count, log;
+	struct state before;
+	struct cost start;
+	struct outcome at_meeting, at_start;
 	const struct op *op;
+	size_t log;
 	uint32_t meet, again, depth;
-	bool second;
+	bool second, rest;
 	uint16_t layer;
 };
 
@@ -69,15 +82,22 @@ static void open_fork(const struct op *op, uint32_t meet, uint32_t again)
 	keep_log(true);
 	fork = &forks[fork_count++];
 	all_forks++;
-	fork->before = now;
-	fork->start = total;
-	fork->log = log_length();
-	fork->op = op;
-	fork->meet = meet;
-	fork->again = again;
-	fork->depth = now.depth;
-	fork->second = false;
-	fork->layer = layer;
+	*fork = (struct fork){
+		.before = now,
+		.start = total,
+		.op = op,
+		.log = log_length(),
+		.meet = meet,
+		.again = again,
+		.depth = now.depth,
+		.layer = layer,
+	};
+}
+
+static bool at_start(const struct fork *fork)
+{
+	return !fork->rest && fork->again != 0u && now.pc == fork->again &&
+	       now.depth == fork->depth;
 }
 
 static bool at_meeting(const struct fork *fork)
@@ -85,7 +105,7 @@ static bool at_meeting(const struct fork *fork)
 	if (now.depth != fork->depth) {
 		return (int32_t)now.depth < (int32_t)fork->depth;
 	}
-	return now.pc == fork->meet || (fork->again != 0u && now.pc == fork->again);
+	return now.pc == fork->meet || at_start(fork);
 }
 
 static void join_states(const struct state *other)
@@ -124,63 +144,58 @@ static void join_states(const struct state *other)
 	}
 }
 
-/* One way came back to the start of the loop and the other left it: the branch runs again, and from
- * now on its ways meet behind the loop. */
-static void close_in_vain(void)
+/* The current state and costs become those of all ways that are in an outcome and of this one. */
+static struct cost join_outcome(const struct fork *fork, struct outcome *with)
 {
-	struct fork *fork = &forks[fork_count - 1];
-	struct change *changes;
-
-	(void)undo(fork->log, &changes);
-	free(changes);
-	free(fork->first_changes);
-	ops[fork->op - ops].again = 0;
-	now = fork->before;
-	total = fork->start;
-	layer = fork->layer;
-	fork_count--;
-	if (fork_count == 0) {
-		keep_log(false);
-	}
-}
-
-static void close_way(void)
-{
-	struct fork *fork = &forks[fork_count - 1];
 	struct cost spent = {total.most - fork->start.most, total.least - fork->start.least,
 			     total.cycles - fork->start.cycles};
 
-	if (!fork->second) {
-		fork->first = now;
-		fork->first_cost = spent;
-		fork->first_count = undo(fork->log, &fork->first_changes);
-		now = fork->before;
-		total = fork->start;
-		layer = fork->layer;
-		fork->second = true;
-		now.force = PASS;
-		return;
-	}
-	if (fork->again != 0u && (now.pc != fork->first.pc || now.depth != fork->first.depth)) {
-		close_in_vain();
-		return;
-	}
-	join_states(&fork->first);
-	join_memory(fork->log, fork->first_changes, fork->first_count);
-	free(fork->first_changes);
 	layer = fork->layer;
-	if (layer != NO_LAYER &&
-	    (spent.most != fork->first_cost.most || spent.least != spent.most)) {
+	if (!with->reached) {
+		return spent;
+	}
+	join_states(&with->state);
+	join_memory(fork->log, with->changes, with->count);
+	free(with->changes);
+	with->reached = false;
+	if (layer != NO_LAYER && (spent.most != with->cost.most || spent.least != spent.most)) {
 		varies[layer] = true;
 	}
-	spent.most = spent.most > fork->first_cost.most ? spent.most : fork->first_cost.most;
-	spent.least = spent.least < fork->first_cost.least ? spent.least : fork->first_cost.least;
-	spent.cycles =
-		spent.cycles > fork->first_cost.cycles ? spent.cycles : fork->first_cost.cycles;
+	spent.most = spent.most > with->cost.most ? spent.most : with->cost.most;
+	spent.least = spent.least < with->cost.least ? spent.least : with->cost.least;
+	spent.cycles = spent.cycles > with->cost.cycles ? spent.cycles : with->cost.cycles;
+	return spent;
+}
+
+/* A way has ended: its outcome is kept, and memory is again as before the branch. */
+static void keep_outcome(struct fork *fork, struct outcome *with)
+{
+	with->cost = join_outcome(fork, with);
+	with->state = now;
+	with->count = undo(fork->log, &with->changes);
+	with->reached = true;
+}
+
+/* Continue from an outcome. */
+static void resume(const struct fork *fork, struct outcome *from)
+{
+	now = from->state;
+	total.most = fork->start.most + from->cost.most;
+	total.least = fork->start.least + from->cost.least;
+	total.cycles = fork->start.cycles + from->cost.cycles;
+	layer = fork->layer;
+	redo(from->changes, from->count);
+	free(from->changes);
+	from->reached = false;
+}
+
+static void end_fork(struct cost spent)
+{
+	const struct fork *fork = &forks[--fork_count];
+
 	total.most = fork->start.most + spent.most;
 	total.least = fork->start.least + spent.least;
 	total.cycles = fork->start.cycles + spent.cycles;
-	fork_count--;
 	if (fork_count == 0) {
 		keep_log(false);
 		if (layer != NO_LAYER) {
@@ -188,6 +203,74 @@ static void close_way(void)
 			layers[layer].least += spent.least;
 			layers[layer].cycles += spent.cycles;
 		}
+	}
+}
+
+/* Whether a branch and the one around it are in the same turn, with ways that end at the same two
+ * places. */
+static bool shares_ends(const struct fork *fork, const struct fork *around)
+{
+	return !around->rest && around->meet == fork->meet && around->again == fork->again &&
+	       around->depth == fork->depth;
+}
+
+/* Both outcomes of a branch are ends of the way of the branch around it. */
+static void hand_over(struct fork *fork, struct fork *around)
+{
+	struct change *between; /* from the branch around it to this one */
+	const size_t count = undo(around->log, &between);
+
+	redo(between, count);
+	resume(fork, &fork->at_meeting);
+	keep_outcome(around, &around->at_meeting);
+	redo(between, count);
+	resume(fork, &fork->at_start);
+	keep_outcome(around, &around->at_start);
+	free(between);
+	fork_count--;
+}
+
+/* The way of a branch has ended, and its outcome is kept: walk the other one, or what follows. */
+static void next_way(void)
+{
+	for (;;) {
+		struct fork *fork = &forks[fork_count - 1];
+
+		if (!fork->second) {
+			now = fork->before;
+			total = fork->start;
+			layer = fork->layer;
+			fork->second = true;
+			now.force = PASS;
+			return;
+		}
+		if (!fork->at_meeting.reached || !fork->at_start.reached) {
+			struct outcome *only =
+				fork->at_meeting.reached ? &fork->at_meeting : &fork->at_start;
+			const struct cost spent = only->cost;
+
+			resume(fork, only);
+			end_fork(spent);
+			return;
+		}
+		if (fork_count < 2 || !shares_ends(fork, fork - 1)) {
+			fork->rest = true;
+			resume(fork, &fork->at_start);
+			return;
+		}
+		hand_over(fork, fork - 1);
+	}
+}
+
+static void close_way(void)
+{
+	struct fork *fork = &forks[fork_count - 1];
+
+	if (fork->rest) {
+		end_fork(join_outcome(fork, &fork->at_meeting));
+	} else {
+		keep_outcome(fork, at_start(fork) ? &fork->at_start : &fork->at_meeting);
+		next_way();
 	}
 }
 

@@ -202,6 +202,17 @@ size_t undo(size_t from, struct change **kept)
 	return count;
 }
 
+void redo(const struct change *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &kept[i];
+
+		log_word(change->segment, change->at);
+		memcpy(&change->segment->content[change->at], &change->content, 4);
+		memcpy(&change->segment->unknown[change->at], &change->unknown, 4);
+	}
+}
+
 /* Bytes that differ from ``content`` and ``unknown`` become unknown. */
 static void join_word(struct segment *segment, uint32_t at, uint32_t content, uint32_t unknown)
 {

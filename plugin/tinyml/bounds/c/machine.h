@@ -66,6 +66,8 @@ void keep_log(bool keep);
 size_t log_length(void);
 /* Undo all changes from ``from`` on; ``*kept`` gets the values that they had led to. */
 size_t undo(size_t from, struct change **kept);
+/* Make changes again that were undone. */
+void redo(const struct change *kept, size_t count);
 /* Memory is the outcome of one way: join it with that of the other way, whose changes are given. */
 void join_memory(size_t from, struct change *other, size_t count);
 
