@@ -16,6 +16,9 @@ from typing import TypeAlias
 from tinyml.bounds.loops import loop_starts
 from tinyml.bounds.operations import ALWAYS, AT_RETURN, PC, Flag, Kind, Operation
 
+NO_LOOP = 1
+"""Where no loop starts: instructions are at even addresses."""
+
 Read: TypeAlias = Callable[[int, int], "int | None"]
 """Constants of the image: address, bytes."""
 
@@ -55,8 +58,25 @@ def set_merges(
             place = dominators[number]
             operation.merge = AT_RETURN if place in (leave, None) else int(place or 0)
         elif operation.cond != ALWAYS:
-            operation.merge = index.get(operation.address + operation.size, AT_RETURN)
+            branch = _same_condition(operations[number : number + 5])
+            place = None if branch is None else dominators[number + branch]
+            if place in (leave, None):
+                operation.merge = index.get(operation.address + operation.size, AT_RETURN)
+            else:
+                start = starts[number]
+                operation.merge = int(place or 0)
+                operation.again = NO_LOOP if start is None else operations[start].address
     return followers
+
+
+def _same_condition(operations: Sequence[Operation]) -> int | None:
+    """How far after the first one a branch by the same condition is, with the same flags: `movne`, `bne`."""
+    for number, one in enumerate(operations):
+        if one.kind is Kind.BRANCH and one.cond >> 1 == operations[0].cond >> 1:
+            return number
+        if one.flags & Flag.SETS or not Kind.NOP <= one.kind <= Kind.ORN or one.rd == PC:
+            return None
+    return None
 
 
 def set_jumps(operations: Sequence[Operation], read: Read, base: int) -> dict[int, list[int]]:

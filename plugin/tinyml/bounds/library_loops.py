@@ -34,6 +34,8 @@ def limit_loops(
     """Give the branches that end such loops their limit; returns the functions that have some."""
     found = set()
     for number, operation in enumerate(operations):
+        if turns(functions[number]) and operation.again and not _is_branch(operation):
+            operation.again, operation.merge = 0, number + 1  # turns are counted at branches
         by_data = operation.kind in (Kind.BRANCH, Kind.BRANCH_ZERO) and len(followers[number]) == 2
         most = turns(functions[number]) if by_data else 0
         if not most or (operation.cond == ALWAYS and operation.kind is Kind.BRANCH):
@@ -43,6 +45,10 @@ def limit_loops(
             operation.limit, operation.extra = most, int(not takes)
             found.add(functions[number])
     return found
+
+
+def _is_branch(operation: Operation) -> bool:
+    return operation.kind in (Kind.BRANCH, Kind.BRANCH_ZERO, Kind.TABLE, Kind.BRANCH_TO) or operation.loads_pc
 
 
 def _reaches(followers: Sequence[Sequence[int]], start: int, goal: int) -> bool:

@@ -260,6 +260,15 @@ void join_memory(size_t from, struct change *other, size_t count)
 	}
 }
 
+void assume(unsigned cond, bool holds)
+{
+	static const uint8_t flags[] = {FLAG_Z, FLAG_C, FLAG_N, FLAG_V};
+
+	if (cond / 2u < sizeof(flags)) { /* the others are of several flags */
+		set_flag(flags[cond / 2u], (struct value){holds != (cond % 2u != 0u), false});
+	}
+}
+
 int condition(unsigned cond)
 {
 	static const uint8_t needs[] = {FLAG_Z,

@@ -102,5 +102,7 @@ static inline void set_flag(uint8_t which, struct value value)
 
 /* 1, 0, or -1 if it is not known. */
 int condition(unsigned cond);
+/* On this way, a condition by data holds or not: what it says about the flags is known. */
+void assume(unsigned cond, bool holds);
 
 #endif /* TINYML_BOUNDS_MACHINE_H_ */

@@ -158,6 +158,7 @@ static void step(const struct op *op)
 	const uint32_t next = op->address + op->size;
 	const bool branches = op->kind == K_BRANCH || op->kind == K_BRANCH_ZERO;
 	const uint32_t meet = op->merge < 0 ? 0u : ops[op->merge].address;
+	const bool forced = now.force != FREE;
 	int holds = op->kind == K_BRANCH_ZERO ? zero(op) : op->cond >= 14 ? 1 : condition(op->cond);
 
 	if (now.depth == 0u) {
@@ -168,7 +169,8 @@ static void step(const struct op *op)
 		return;
 	}
 	if (op->cond < 14 || op->kind == K_BRANCH_ZERO) {
-		if (holds < 0 && now.force == FREE && only_computes(op) && op->rd != SP) {
+		if (holds < 0 && now.force == FREE && only_computes(op) && op->rd != SP &&
+		    op->again == 0u) { /* else a branch by the same condition follows */
 			compute_perhaps(op);
 			now.pc = next;
 			spend(op, false);
@@ -177,6 +179,9 @@ static void step(const struct op *op)
 		holds = way_of(op, holds, meet);
 		if (holds < 0) {
 			return; /* forked: the instruction runs again */
+		}
+		if (forced && op->kind != K_BRANCH_ZERO) {
+			assume(op->cond, holds != 0);
 		}
 	}
 	if (!holds) {

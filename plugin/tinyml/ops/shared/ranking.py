@@ -24,5 +24,6 @@ def best_places(x: Array, axis: int, largest: bool) -> Array:
 
 def ranks_before(one: str, other: str, dtype: DType, largest: bool) -> str:
     """C: whether an element ranks before another; numbers rank before what is not one."""
-    better = f"{one} {'>' if largest else '<'} {other}"
-    return f"({better} || ({other} != {other} && {one} == {one}))" if dtype.is_float else better
+    if dtype.is_float:  # as many comparisons for all numbers
+        return f"({one} == {one} && !({other} {'>=' if largest else '<='} {one}))"
+    return f"{one} {'>' if largest else '<'} {other}"
