@@ -18,6 +18,7 @@ from tinyml.bounds.images import built_models, machine_for
 from tinyml.bounds.layer_lines import layers_by_line
 from tinyml.bounds.loops import loop_starts
 from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation
+from tinyml.bounds.stated_turns import turns_by_line
 from tinyml.bounds.walk_program import SOURCES, read_findings
 from tinyml.cost.instructions import disassemble
 from tools import worst_cases
@@ -103,6 +104,10 @@ def test_lines_of_generated_code_belong_to_layers() -> None:
         "int m_run(void)\n{\n\tTINYML_LAYER(3, m_conv1(x));\n}\n"
     )
     assert layers_by_line(source) == {4: 3, 5: 3, 6: 3, 7: 3, 10: 3}
+
+
+def test_comments_say_how_often_loops_turn() -> None:
+    assert turns_by_line("a\n\t/* at most 3 turns */\n\twhile (x) {\n/* at most 1 turn */\n") == {3: 3, 5: 1}
 
 
 def test_a_failure_is_read() -> None:

@@ -18,7 +18,8 @@ from tinyml.bounds import library_loops
 from tinyml.bounds.decode import decode
 from tinyml.bounds.elf import Elf, Symbol, read_elf
 from tinyml.bounds.flow import set_jumps, set_merges
-from tinyml.bounds.layer_lines import layers_by_line, set_layers
+from tinyml.bounds.layer_lines import layers_by_line, lines_of, set_layers
+from tinyml.bounds.stated_turns import limit_stated
 from tinyml.bounds.walk_program import STACK_BASE, TABLES_BASE, Cost, Findings, walk
 from tinyml.bounds.worst_cycles import UNALIGNED, set_cycles
 from tinyml.cores.machines import Machine
@@ -27,6 +28,7 @@ from tinyml.cost.instructions import Instruction, disassemble
 from tinyml.harness import Image, Options, build, tools
 from tinyml.harness.generated import Generated, read_generated
 
+STATED = "loops of the generated C end after as many turns as the comments before them say"
 NOT_SHOWN = (
     "interrupts, and the stack that they use",
     "wait states of memories, caches and other masters on the bus: they add cycles, not instructions",
@@ -138,7 +140,9 @@ def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
     limited = library_loops.limit_loops(operations, followers, functions)
     timed = set_cycles(operations, code, core)
     by_line = layers_by_line(source)
-    set_layers(operations, run, tools.lines(ARM, path), f"{model}.c", by_line)
+    rows = tools.lines(ARM, path)
+    set_layers(operations, run, rows, f"{model}.c", by_line)
+    stated = limit_stated(operations, followers, lines_of(operations, rows, f"{model}.c"), source)
     count = max(by_line.values(), default=-1) + 1
     flat = [target for targets in tables.values() for target in targets]
     unaligned = UNALIGNED.get(core, 0) if timed else 0
@@ -148,6 +152,7 @@ def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
     if found.failure is not None:
         raise _no_bound(model, code, undecoded, *found.failure)
     assumptions = _assumptions(found, code, limited)
+    assumptions += [STATED] if stated else []
     return Bound(
         model,
         core,

@@ -46,14 +46,23 @@ def set_layers(
     by_line: Mapping[int, int],
 ) -> None:
     """Fill in the layer of each operation in ``run``. ``rows`` are those of a table of lines."""
+    begin = run.address & ~1
+    inside = [one for one in operations if begin <= one.address < begin + run.bytes]
+    for operation, line in zip(inside, lines_of(inside, rows, file, begin), strict=True):
+        if (layer := by_line.get(line)) is not None:
+            operation.layer = layer
+
+
+def lines_of(
+    operations: Sequence[Operation], rows: Sequence[tuple[str, int | None, int]], file: str, begin: int = 0
+) -> list[int]:
+    """The line of each operation in a source; 0 without one. ``begin``: the first address that counts."""
     # Of several rows with one address the last counts, so the order of equal ones stays.
     places = [(address, line) for name, line, address in rows if name.endswith(file) and line]
     places.sort(key=lambda place: place[0])
     starts = [address for address, _ in places]
-    begin = run.address & ~1
+    found = []
     for operation in operations:
-        if begin <= operation.address < begin + run.bytes:
-            place = bisect_right(starts, operation.address) - 1
-            layer = by_line.get(places[place][1]) if place >= 0 and starts[place] >= begin else None
-            if layer is not None:
-                operation.layer = layer
+        place = bisect_right(starts, operation.address) - 1
+        found.append(places[place][1] if place >= 0 and starts[place] >= begin else 0)
+    return found

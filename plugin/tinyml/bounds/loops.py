@@ -10,24 +10,38 @@ post-dominator instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Where a loop starts, and its nodes."""
+
+    start: int
+    body: frozenset[int]
 
 
 def loop_starts(followers: Sequence[Sequence[int]]) -> list[int | None]:
     """The start of the innermost loop around each node; None without one."""
+    return [None if loop is None else loop.start for loop in innermost(followers)]
+
+
+def innermost(followers: Sequence[Sequence[int]]) -> list[Loop | None]:
+    """The innermost loop around each node; None without one."""
     size = len(followers)
     callers: list[list[int]] = [[] for _ in range(size)]
     for number, targets in enumerate(followers):
         for target in targets:
             if target < size:
                 callers[target].append(number)
-    starts: list[int | None] = [None] * size
-    smallest = [size + 1] * size
-    for start, ends in _back_edges(followers, callers).items():
-        body = _body(start, ends, callers)
-        for node in body:
-            if len(body) < smallest[node]:
-                starts[node], smallest[node] = start, len(body)
-    return starts
+    found: list[Loop | None] = [None] * size
+    loops = [
+        Loop(start, _body(start, ends, callers)) for start, ends in _back_edges(followers, callers).items()
+    ]
+    for loop in sorted(loops, key=lambda loop: -len(loop.body)):
+        for node in loop.body:
+            found[node] = loop
+    return found
 
 
 def _back_edges(followers: Sequence[Sequence[int]], callers: Sequence[Sequence[int]]) -> dict[int, list[int]]:
@@ -59,7 +73,7 @@ def _back_edges(followers: Sequence[Sequence[int]], callers: Sequence[Sequence[i
     return found
 
 
-def _body(start: int, ends: Sequence[int], callers: Sequence[Sequence[int]]) -> set[int]:
+def _body(start: int, ends: Sequence[int], callers: Sequence[Sequence[int]]) -> frozenset[int]:
     """The nodes from which the ends are reached without passing the start."""
     body = {start, *ends}
     waiting = [end for end in ends if end != start]
@@ -68,4 +82,4 @@ def _body(start: int, ends: Sequence[int], callers: Sequence[Sequence[int]]) -> 
             if caller not in body:
                 body.add(caller)
                 waiting.append(caller)
-    return body
+    return frozenset(body)

@@ -35,6 +35,7 @@ class Stream:
     starts: Array | None  # of each leaf's weights; None: every leaf has one
     targets: Array
     weights: Array
+    levels: int  # nodes above the deepest leaf
 
 
 def packed(inputs: Sequence[Array], features: int, missing: Array | None) -> Stream:
@@ -81,6 +82,7 @@ def packed(inputs: Sequence[Array], features: int, missing: Array | None) -> Str
         number_bytes,
         last_head,
         *_leaves(order, starts, targets, weights),
+        _levels(roots, compared, others),
     )
 
 
@@ -118,3 +120,16 @@ def _width(count: int) -> int:
 def _smallest(values: Array) -> Array:
     kind = next(k for k in (np.uint8, np.uint16, np.uint32) if values.max(initial=0) <= np.iinfo(k).max)
     return values.astype(kind)
+
+
+def _levels(roots: Array, compared: Array, others: Array) -> int:
+    """The most nodes from a root to a leaf, which is not counted."""
+    waiting = [(int(root), 0) for root in roots]
+    most = 0
+    while waiting:
+        node, above = waiting.pop()
+        if compared[node] == LEAF:
+            most = max(most, above)
+        else:
+            waiting += [(node + 1, above + 1), (int(others[node]), above + 1)]
+    return most

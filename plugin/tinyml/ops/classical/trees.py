@@ -186,6 +186,11 @@ class TreeWalk(Kernel[Trees]):
         trees_played.play(layer, sheet, stream_of(layer), layer.op.scale, worth_keys(layer), missing)
 
 
+def turns(most: int) -> str:
+    """How often the loop on the next line turns: `tinyml bound` reads it (bounds/stated_turns.py)."""
+    return f"/* at most {most} turn{'s' if most != 1 else ''} */"
+
+
 def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing: bool) -> None:
     """From the root at ``p`` to a leaf, whose number is then ``leaf``."""
     head = "p[0]" if stream.head_bytes == 1 else "tinyml_trees_u16(p)"
@@ -195,6 +200,7 @@ def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing:
     yes = f"v <= tinyml_trees_{READERS[compared]}(&p[{limit}])"
     sheet.line(f"uint32_t head = {head};")
     sheet.line()
+    sheet.line(turns(stream.levels))
     with sheet.block(f"while (head < {features}) {{"):
         sheet.line(f"const {compared.c} v = row[head];")
         if missing:
@@ -224,6 +230,7 @@ def _add(sheet: Sheet, stream: Stream, outputs: int) -> None:
     starts = sheet.table("starts", stream.starts)
     sheet.line(f"const uint32_t end = {starts}[leaf + 1];")
     sheet.line()
+    sheet.line(turns(int(np.diff(stream.starts).max(initial=0))))
     with sheet.block(f"for (uint32_t k = {starts}[leaf]; k < end; k++) {{"):
         sheet.line(f"sums[{f'{targets}[k]' if targets else '0'}] += {weights}[k];")
 
