@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -16,6 +15,7 @@ from tests.ops.trees import FEATURES, ML, forest
 from tinyml import harness
 from tinyml.bounds import bound_files
 from tinyml.bounds.bound import STATED
+from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 
 ELEMENTS = 24
@@ -42,12 +42,13 @@ def model_of(node: onnx.NodeProto, shape: list[int]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def adversaries(shape: list[int]) -> list[Any]:
+def adversaries(shape: list[int]) -> list[Array]:
     """In order, in reverse, equal, and random."""
     random = np.random.default_rng(38)
     count = int(np.prod(shape))
     ordered = np.arange(count, dtype=np.float32)
-    rows = [ordered, -ordered, 0 * ordered, *(random.normal(0, 2, count) for _ in range(20))]
+    rows: list[Array] = [ordered, -ordered, 0 * ordered]
+    rows += [random.normal(0, 2, count) for _ in range(20)]
     return [row.astype(np.float32).reshape(shape) for row in rows]
 
 
