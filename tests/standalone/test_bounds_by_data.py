@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.ops.trees import FEATURES, ML, forest
 from tinyml import harness
 from tinyml.bounds import bound_files
-from tinyml.bounds.bound import STATED
+from tinyml.bounds.image_bounds import STATED
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 
