@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.depth import is_deep
 from tests.random_layers import check as checking
 from tests.random_layers.batch import Batch, batch
 from tests.random_layers.check import Choices, Place, Tally, check
@@ -16,14 +17,15 @@ from tinyml.base.errors import ToolError
 from tools import random_layers
 
 HOST = Place("host", "portable")
+COUNT = 60 if is_deep() else 16  # layers for each choice of settings
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_layers_on_the_host(number: int) -> None:
     """Under sanitizers; ``test_sampled_layers.py`` and the campaign have emulated cores."""
-    tally = check(batch(18, number, size=60), HOST, Choices.of(number))
+    tally = check(batch(18, number, size=COUNT), HOST, Choices.of(number))
     assert not tally.wrong
-    assert tally.equal == 60
+    assert tally.equal == COUNT
 
 
 def test_the_same_seed_gives_the_same_layers() -> None:

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.depth import is_deep
 from tests.support.any_plan import any_plan
 from tests.support.layer_kinds import as_kind, random_values, same
 from tests.support.weighted_layers import Layers, sampled
@@ -18,7 +19,9 @@ from tinyml.ir import Array, Graph
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
+SHARE = 1 if is_deep() else 2
 COUNTS = {"int8": 56, "int16": 24, "float32": 18, "computed": 16, "into_float": 24}
+"""Layers of each kind in `make test-deep`; `make test` has half of them."""
 
 
 @cache
@@ -27,7 +30,7 @@ def layers() -> Graph:
     graph = Graph("layers", {}, (), (), ())
     for seed, (kind, count) in enumerate(COUNTS.items(), 40):
         made = Layers()
-        for index, (name, case) in enumerate(sampled(count, seed).items()):
+        for index, (name, case) in enumerate(sampled(count // SHARE, seed).items()):
             if kind != "computed" or not isinstance(case.op, Dense):  # that would be a MatMul
                 made.weighted(f"{kind}_{name}", case, once=index % 2 == 0)
         more = as_kind(made.graph(), kind)
