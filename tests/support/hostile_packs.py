@@ -234,6 +234,8 @@ def _built(
     ]
     units += [Unit(folder / name, "model", ours, includes) for name in ("seeds.c", "kernels.c")]
     units.append(Unit(HOSTILE / f"{what}.c", "harness", (*ours, *more), includes))
+    if what == "rules":
+        units.append(Unit(HOSTILE / "rules_calls.c", "harness", ours, includes))
     if not device:
         units.append(Unit(HOSTILE / f"{what}_host.c", "harness", ours, includes))
         objects = compile_all(host_compiler(), units)

@@ -4,26 +4,20 @@
 /* Compares the check of each kernel with what the kernel touches. Records of real calls are changed
  * at random; those that the check accepts are played in memory of exactly the bytes that it states.
  * The check must refuse one byte less. Checks are compiled with other names for the functions by
- * which they state what calls read and write: rules_check_... instead of tinyml_check_... */
+ * which they rules_state what calls read and write: rules_check_... instead of tinyml_check_... */
 
 #include <string.h>
 
-#include <tinyml/conv.h>
-
 #include "packs.h"
 #include "rules.h"
-
-#include "../../plugin/tinyml/runtime/player/program.h"
-#include "../../plugin/tinyml/runtime/slot/format.h"
+#include "rules_calls.h"
 
 #ifndef RULES_SHORT
 #define RULES_SHORT 0u
 #endif
-#define WORK              20000u
-#define ENOUGH            0x10000000u /* bytes of every memory, while extents are learned */
-#define POSITION_OF(part) ((part) * RULES_ROOM)
-#define TABLE             TINYML_PLAY_OPERANDS /* the part of the first table */
-#define RECORD            (RULES_PARTS - 1)
+#define WORK   20000u
+#define ENOUGH 0x10000000u /* bytes of every memory, while extents are learned */
+#define RECORD (RULES_PARTS - 1)
 
 void rules_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
 		       uint32_t alignment);
@@ -34,20 +28,6 @@ void rules_check_constants(struct tinyml_check *check, uint32_t position, uint32
 
 static struct part parts[RULES_PARTS];
 static bool learning;
-static uint32_t state;
-
-static uint32_t any(void)
-{
-	state ^= state << 13;
-	state ^= state >> 17;
-	state ^= state << 5;
-	return state;
-}
-
-static uint32_t below(uint32_t limit)
-{
-	return any() % limit;
-}
 
 static void learn(uint32_t part, uint32_t bytes, uint32_t alignment)
 {
@@ -81,212 +61,8 @@ void rules_check_constants(struct tinyml_check *check, uint32_t position, uint32
 {
 	const uint32_t part = position / RULES_ROOM;
 
-	learn(part, tinyml_check_plus(position - POSITION_OF(part), bytes), alignment);
+	learn(part, tinyml_check_plus(position - RULES_POSITION(part), bytes), alignment);
 	tinyml_check_constants(check, position, bytes, alignment);
-}
-
-/* A call of a real pack, with a record of its own. */
-struct call {
-	uint32_t number; /* in tinyml_play_kernels */
-	uint32_t count;
-	uint32_t operands[TINYML_PLAY_OPERANDS];
-	uint32_t record[64];
-	uint32_t record_bytes;
-	const uint8_t *pack; /* that it was in */
-	uint32_t pack_bytes;
-};
-
-static uint32_t kernel_count(void)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < tinyml_play_index_count; i++) {
-		most = tinyml_play_index[i] > most ? tinyml_play_index[i] : most;
-	}
-	return most;
-}
-
-/* The call of kernel `wanted` in a pack, or any call if that is 0; NULL if there is none. */
-static const uint32_t *find_call(const struct seed *seed, uint32_t wanted)
-{
-	const uint8_t *const image = (const void *)seed->words;
-	const struct descriptor *const descriptor =
-		(const void *)(image + sizeof(struct container_header));
-	const struct tinyml_program *const program = (const void *)(image + descriptor->run);
-	const uint32_t *at = (const void *)(image + program->run);
-	const uint32_t *const end = at + program->run_words;
-	uint32_t skipped = wanted == 0u ? below(4) : 0u;
-
-	while (at != end) {
-		const uint32_t words = 2u + CALL_COUNT(at[0]) * (CALL_STRIDED(at[0]) ? 2u : 1u);
-
-		if (CALL_KERNEL(at[0]) == CALL_REPEAT) {
-			at += 2;
-			continue;
-		}
-		if (wanted == 0u ? skipped-- == 0u || at + words == end
-				 : tinyml_play_index[CALL_KERNEL(at[0])] == wanted) {
-			return at;
-		}
-		at += words;
-	}
-	return NULL;
-}
-
-/* Any call, or one of any kernel that packs have. */
-static bool take_call(struct call *call)
-{
-	const uint32_t wanted = below(2) != 0u ? 1u + below(kernel_count()) : 0u;
-	uint32_t number = below(packs_seed_count);
-	const uint32_t *at = find_call(&packs_seeds[number], wanted);
-	const uint8_t *image;
-
-	for (uint32_t left = packs_seed_count; at == NULL && left > 0u; left--) {
-		number = (number + 1u) % packs_seed_count;
-		at = find_call(&packs_seeds[number], wanted);
-	}
-	at = at != NULL ? at : find_call(&packs_seeds[number], 0);
-	image = (const void *)packs_seeds[number].words;
-	call->pack = image;
-	call->pack_bytes = packs_seeds[number].bytes;
-	call->number = tinyml_play_index[CALL_KERNEL(at[0])];
-	call->count = CALL_COUNT(at[0]);
-	call->record_bytes = tinyml_play_kernels[call->number].record_bytes;
-	for (uint32_t i = 0; i < call->count; i++) {
-		call->operands[i] = at[2u + i] & 0xc0000000u;
-	}
-	memcpy(call->record, image + at[1], call->record_bytes);
-	return call->number != 0u && call->record_bytes <= sizeof(call->record);
-}
-
-/* What tables have in them, for checks that look: small words, or what they have in the pack. */
-static uint8_t contents[RULES_TABLES][RULES_ROOM] __attribute__((aligned(16)));
-
-static void set_contents(const struct call *call, bool real)
-{
-	const uint8_t *const table = rules_tables[call->number];
-
-	for (uint32_t i = 0; i < RULES_TABLES && table[i] != RULES_NO_TABLE; i++) {
-		uint32_t position;
-
-		memcpy(&position, (const uint8_t *)call->record + table[i], 4);
-		if (real && position < call->pack_bytes) {
-			const uint32_t left = call->pack_bytes - position;
-
-			memset(contents[i], 0, RULES_ROOM);
-			memcpy(contents[i], call->pack + position,
-			       left < RULES_ROOM ? left : RULES_ROOM);
-			continue;
-		}
-		for (uint32_t at = 0; at < RULES_ROOM / 4u; at++) {
-			const uint32_t word = 1u + at * 2654435761u % 61u;
-
-			memcpy(&contents[i][4u * at], &word, 4);
-		}
-	}
-}
-
-/* Another kernel with a record of this size, which may be the same structure. */
-static void change_kernel(struct call *call)
-{
-	for (uint32_t left = 16; left > 0u; left--) {
-		const uint32_t number = 1u + below(kernel_count());
-		const struct tinyml_play_kernel *const kernel = &tinyml_play_kernels[number];
-
-		if (kernel->record_bytes == call->record_bytes && kernel->operands == call->count) {
-			call->number = number;
-			return;
-		}
-	}
-}
-
-static uint32_t some(void)
-{
-	static const uint16_t edges[] = {0, 1, 2, 127, 128, 255, 256, 32767, 32768, 65535};
-
-	return below(8) == 0u ? edges[below(10)] : below(below(4) != 0u ? 12 : 40);
-}
-
-/* A call of any kernel, with small numbers in its record. */
-static void invent(struct call *call)
-{
-	const uint32_t number = 1u + below(kernel_count()), size = below(2) != 0u ? 4u : 2u;
-
-	call->number = number;
-	call->count = tinyml_play_kernels[number].operands;
-	call->record_bytes = tinyml_play_kernels[number].record_bytes;
-	memset(call->operands, 0, sizeof(call->operands));
-	memset(call->record, 0, sizeof(call->record));
-	for (uint32_t at = 0; at < call->record_bytes; at += size) {
-		((uint8_t *)call->record)[at] = (uint8_t)(1u + below(below(3) != 0u ? 4 : 20));
-	}
-}
-
-/* If the record begins with a window: one that covers its input. */
-static void cover(struct call *call)
-{
-	const int16_t height = (int16_t)(1u + below(6)), width = (int16_t)(1u + below(6)),
-		      channels = (int16_t)(1u + below(20));
-	const struct tinyml_window window = {
-		.batches = 1,
-		.in_h = height,
-		.in_w = width,
-		.in_c = channels,
-		.out_h = 1,
-		.out_w = 1,
-		.out_c = channels,
-		.kernel_h = height,
-		.kernel_w = width,
-		.stride_h = 1,
-		.stride_w = 1,
-		.dilation_h = 1,
-		.dilation_w = 1,
-	};
-
-	if (call->record_bytes >= sizeof(window)) {
-		memcpy(call->record, &window, sizeof(window));
-	}
-}
-
-/* If the record begins with a window: a kernel of 3x3, which many loops are for. */
-static void three_by_three(struct call *call)
-{
-	struct tinyml_window window;
-
-	if (call->record_bytes >= sizeof(window) + 10u) {
-		memcpy(&window, call->record, sizeof(window));
-		window.kernel_h = 3;
-		window.kernel_w = 3;
-		window.dilation_h = 1;
-		window.dilation_w = 1;
-		window.stride_w = (int16_t)(1u + below(3));
-		memcpy(call->record, &window, sizeof(window));
-		memset((uint8_t *)call->record + sizeof(window) + 2u, 0, 2); /* weight_zero */
-	}
-}
-
-static void change(struct call *call)
-{
-	uint8_t *const bytes = (uint8_t *)call->record;
-	const uint8_t *table = rules_tables[call->number];
-
-	for (uint32_t left = below(5); left > 0u; left--) {
-		const uint32_t at = 2u * below(call->record_bytes / 2u);
-		uint16_t half;
-
-		memcpy(&half, &bytes[at], 2);
-		half = (uint16_t)(below(3) == 0u ? half + below(5) - 2u : some());
-		memcpy(&bytes[at], &half, 2);
-	}
-	if (below(8) == 0u) {
-		bytes[below(call->record_bytes)] = (uint8_t)some();
-	}
-	for (uint32_t i = 0; i < RULES_TABLES && table[i] != RULES_NO_TABLE; i++) {
-		const uint32_t position = POSITION_OF(TABLE + i);
-
-		memcpy(&bytes[table[i]], &position, 4);
-		memcpy(&rules_memory[position], contents[i], RULES_MOST);
-	}
 }
 
 static bool accepts(const struct call *call, const uint32_t *operands, const uint32_t *steps,
@@ -363,14 +139,15 @@ static const char *check_tables(struct call *call)
 		operands[k] = call->operands[k];
 	}
 	for (uint32_t i = 0; i < RULES_TABLES && table[i] != RULES_NO_TABLE; i++) {
-		const uint32_t before = POSITION_OF(TABLE + i), last = POSITION_OF(RULES_PARTS);
+		const uint32_t before = RULES_POSITION(RULES_TABLE + i),
+			       last = RULES_POSITION(RULES_PARTS);
 
-		if (!parts[TABLE + i].used || parts[TABLE + i].bytes == 0u) {
+		if (!parts[RULES_TABLE + i].used || parts[RULES_TABLE + i].bytes == 0u) {
 			continue;
 		}
 		memcpy(&bytes[table[i]], &last, 4);
-		memcpy(&rules_memory[last], contents[i], RULES_MOST);
-		sizes[2] = last + parts[TABLE + i].bytes;
+		memcpy(&rules_memory[last], rules_contents[i], RULES_MOST);
+		sizes[2] = last + parts[RULES_TABLE + i].bytes;
 		if (!accepts(call, operands, NULL, 1, sizes, &work)) {
 			wrong = "refused with its whole table";
 		}
@@ -386,19 +163,19 @@ static const char *check_tables(struct call *call)
 /* Contents of all parts but the record: what checks have read in tables, and anything. */
 static void fill(uint32_t seed)
 {
-	const uint32_t before = state;
+	const uint32_t before = rules_state;
 
-	state = seed;
+	rules_state = seed;
 	for (uint32_t i = 0; i < RECORD; i++) {
-		if (parts[i].used && i >= TABLE) {
-			memcpy(parts[i].at, contents[i - TABLE], parts[i].bytes);
+		if (parts[i].used && i >= RULES_TABLE) {
+			memcpy(parts[i].at, rules_contents[i - RULES_TABLE], parts[i].bytes);
 			continue;
 		}
 		for (uint32_t byte = 0; parts[i].used && byte < parts[i].bytes; byte++) {
-			parts[i].at[byte] = (uint8_t)any();
+			parts[i].at[byte] = (uint8_t)rules_any();
 		}
 	}
-	state = before;
+	rules_state = before;
 }
 
 static uint32_t results(void)
@@ -417,7 +194,7 @@ static void place(struct call *call)
 {
 	uint8_t *const bytes = (uint8_t *)call->record;
 	const uint8_t *const table = rules_tables[call->number];
-	const bool exactly = below(2) != 0u;
+	const bool exactly = rules_below(2) != 0u;
 
 	parts[RECORD] = (struct part){.bytes = call->record_bytes, .alignment = 4, .used = true};
 	for (uint32_t i = 0; i < RULES_PARTS; i++) {
@@ -426,8 +203,9 @@ static void place(struct call *call)
 		}
 	}
 	for (uint32_t i = 0; i < RULES_TABLES && table[i] != RULES_NO_TABLE; i++) {
-		if (parts[TABLE + i].used) {
-			const uint32_t position = (uint32_t)(parts[TABLE + i].at - rules_memory);
+		if (parts[RULES_TABLE + i].used) {
+			const uint32_t position =
+				(uint32_t)(parts[RULES_TABLE + i].at - rules_memory);
 
 			memcpy(&bytes[table[i]], &position, 4);
 		}
@@ -442,7 +220,7 @@ static const char *make(const struct call *call)
 		.image = rules_memory,
 		.record = parts[RECORD].at,
 	};
-	const uint32_t seed = any() | 1u;
+	const uint32_t seed = rules_any() | 1u;
 	uint32_t sums[2] = {0, 0};
 
 	for (uint32_t i = 0; i < call->count; i++) {
@@ -465,38 +243,16 @@ const char *rules_try(uint32_t start, uint32_t number, uint32_t *kernel)
 	static const uint32_t sizes[4] = {ENOUGH, ENOUGH, sizeof(rules_memory), 0};
 	struct call call;
 	const char *wrong;
-	uint32_t work, taken;
+	uint32_t work;
 
 	*kernel = 0;
-	state = (start * 2654435761u) ^ (number * 2246822519u) ^ 0x9e3779b9u;
-	state = state != 0u ? state : 1u;
-	(void)any();
+	rules_state = (start * 2654435761u) ^ (number * 2246822519u) ^ 0x9e3779b9u;
+	rules_state = rules_state != 0u ? rules_state : 1u;
+	(void)rules_any();
 	memset(parts, 0, sizeof(parts));
-	if (!take_call(&call)) {
+	if (!rules_take_call(&call)) {
 		return "a real call is not known";
 	}
-	taken = call.number;
-	switch (below(8)) {
-	case 0:
-		invent(&call);
-		break;
-	case 1:
-	case 2:
-		change_kernel(&call);
-		break;
-	case 3:
-		invent(&call);
-		cover(&call);
-		break;
-	case 4:
-		three_by_three(&call);
-		change_kernel(&call);
-		break;
-	default:
-		break;
-	}
-	set_contents(&call, call.number == taken && below(4) != 0u);
-	change(&call);
 	learning = true;
 	if (!accepts(&call, call.operands, NULL, 1, sizes, &work)) {
 		learning = false;
