@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/FOUR_BITS.md: published models with weights of four bits beside the same models in int8.
 
-``python -m tools.four_bits_page [--check | --measure [--on qemu-cortex-m4]]``
+``python -m tools.four_bits_page [--check | --measure [--on qemu-cortex-m4] | --estimate]``
 
 ``--measure`` rounds the weights of the models in the folder ``TINYML_MODELS`` (``tools.four_bit_models``)
 and measures them into benchmarks/four_bits.json. The int8 rows are those of benchmarks/record.json.
+``--estimate`` (and ``--measure``) compares estimates with them into benchmarks/four_bits_costs.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tools.environment import ROOT
@@ -24,7 +26,9 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tinyml.bench import record
 from tinyml.bench.measure import Row, measure
 from tinyml.pipeline import Options
+from tools import kernel_counts
 from tools.four_bit_models import rounded
+from tools.four_bits_sections import estimated, estimates_section, load, rivals_section, save
 
 MODELS = {
     "mlperf_ad_int8": "AD, dense",
@@ -32,7 +36,7 @@ MODELS = {
     "mlperf_resnet_int8": "IC, ResNet-8",
     "mcunet_vww_int8": "VWW, MCUNet",
 }
-MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55")
+MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-cortex-m55")
 KERNELS = "portable"
 RECORD = ROOT / "benchmarks" / "four_bits.json"
 PUBLISHED = ROOT / "benchmarks" / "record.json"
@@ -50,25 +54,24 @@ same to the last bit; only flash and instructions differ.
 
 | `optimize` | weights that fit into four bits |
 |---|---|
-| `balanced`, `ram` | are stored in four bits, unless that is known to take over 1.5 times the instructions |
+| `balanced`, `ram` | are stored in four bits, unless that is known to take over 1.5 times the instructions \
+of the layer; all layers that take more may add 2 % to a run |
 | `size` | the same with 4 times |
 | `speed` | stay bytes, unless four bits are known to take no more instructions |
 
 Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
 bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
 save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
-kernel covers the whole input on other cores, and layers that CMSIS-NN computes on request (`--kernels
-cmsis-nn`). A transposed convolution is computed as a convolution for each remainder of a position after the
-strides, with the kernels for DSP instructions on Helium as well; each repeats the bias and the factor of a
-filter, so filters with fewer than about 18 weights for each of them keep their bytes. Models as data (`pack
---data`) are stored in the same way for cores whose player has all kernels of the model, and in bytes for
-others: where depthwise layers have four bits on Helium and RISC-V's vectors, or outputs are large for their
-sums on Helium and on Arm without DSP. The player's transposed convolutions have bytes.
-`tinyml cost` has no figures for these kernels yet.
+kernel covers the whole input on other cores. A transposed convolution is computed as a convolution for each
+remainder of a position after the strides, with the kernels for DSP instructions on Helium as well; each
+repeats the bias and the factor of a filter, so filters with fewer than about 18 weights for each of them keep
+their bytes. Models as data (`pack --data`) are stored in the same way for cores whose player has all kernels
+of the model, and in bytes for others: where depthwise layers have four bits on Helium and RISC-V's vectors,
+or outputs are large for their sums on Helium and on Arm without DSP. The player's transposed convolutions
+have bytes.
 
-Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):
-1,900 on each of the Cortex-M0, M3 and M4, 1,500 on the Cortex-M55 and on RISC-V with vectors, all equal. A
-campaign of 10,000 on each core has not been run yet.
+Random layers with such weights are compared with numpy on every core (`python -m tools.random_layers --kind
+four_bits`); [TESTING.md](TESTING.md) has the counts.
 
 The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one
 scale for each filter (`python -m tools.four_bit_models`). That says nothing about accuracy: nothing was
@@ -79,22 +82,35 @@ calibrated. Percentages are relative to int8. Constants are weights, biases, fac
 """
 
 
-def measured(machines: Sequence[str], old: Sequence[Row]) -> Iterator[Row]:
-    """The rounded models on these machines; the rows of others as they were."""
+@contextmanager
+def models() -> Iterator[dict[str, Path]]:
+    """The models with rounded weights, as files."""
     folder = Path(os.environ["TINYML_MODELS"])
     with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
-        for name in MODELS:
-            path = Path(scratch) / f"{name}.tflite"
-            path.write_bytes(rounded((folder / f"{name}.tflite").read_bytes()))
-            for machine in MACHINES:
-                if machine in machines:
-                    print(f"{name} on {machine}", flush=True)
-                    yield measure(path, machine, KERNELS, Options())
-                else:
-                    yield from (row for row in old if (row.model, row.machine) == (name, machine))
+        files = {name: Path(scratch) / f"{name}.tflite" for name in MODELS}
+        for path in files.values():
+            path.write_bytes(rounded((folder / path.name).read_bytes()))
+        yield files
 
 
-def page(rows: Sequence[Row], bytes_: Sequence[Row]) -> str:
+def measured(files: Mapping[str, Path], machines: Sequence[str], old: Sequence[Row]) -> Iterator[Row]:
+    """The rounded models on these machines; the rows of others as they were."""
+    for name, path in files.items():
+        for machine in MACHINES:
+            if machine in machines:
+                print(f"{name} on {machine}", flush=True)
+                yield measure(path, machine, KERNELS, Options())
+            else:
+                yield from (row for row in old if (row.model, row.machine) == (name, machine))
+
+
+def page() -> str:
+    """The whole page, from what was recorded."""
+    table = _table(record.load(RECORD).rows, record.load(PUBLISHED).rows)
+    return table + estimates_section(load(), MODELS) + rivals_section(kernel_counts.load())
+
+
+def _table(rows: Sequence[Row], bytes_: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         before = next(
@@ -118,13 +134,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
     parser.add_argument("--measure", action="store_true", help="measure again; takes minutes")
+    parser.add_argument("--estimate", action="store_true", help="estimate again")
     parser.add_argument("--on", choices=MACHINES, action="append", metavar="MACHINE", help="only there")
     args = parser.parse_args()
-    if args.measure:
-        old = record.load(RECORD).rows if RECORD.is_file() else ()
-        rows = tuple(measured(args.on or MACHINES, old))
-        record.save(RECORD, record.Record(record.compiler_name(MACHINES), rows))
-    text = page(record.load(RECORD).rows, record.load(PUBLISHED).rows)
+    if args.measure or args.estimate:
+        with models() as files:
+            old = record.load(RECORD).rows if RECORD.is_file() else ()
+            rows = tuple(measured(files, args.on or MACHINES, old)) if args.measure else old
+            record.save(RECORD, record.Record(record.compiler_name(MACHINES), rows))
+            save(estimated(files, rows, KERNELS))
+    text = page()
     if args.check:
         return 0 if PAGE.read_text(encoding="utf-8") == text else 1
     PAGE.write_text(text, encoding="utf-8")

@@ -97,7 +97,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "-m tools.four_bits_page",
-        ("docs/FOUR_BITS.md", "benchmarks/four_bits.json"),
+        ("docs/FOUR_BITS.md", "benchmarks/four_bits.json", "benchmarks/four_bits_costs.json"),
         "kernels for weights of four bits (`--measure`)",
         f"minutes, {MODELS}, QEMU",
     ),

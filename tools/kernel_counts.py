@@ -76,11 +76,15 @@ def layer_of(name: str) -> Layer:
 
 
 def contenders(layer: Layer, target: Target) -> list[Kernel[Any]]:
-    """The kernels of libraries that can compute a layer on a core; of those for floats only the first."""
+    """The kernels of libraries that can compute a layer on a core; of those for floats only the first.
+
+    If the weights fit into four bits, those for bytes are left out: they are counted on other layers.
+    """
     libraries = {Library.PORTABLE, Library.CMSIS_NN} if target.arm else {Library.PORTABLE}
     fit = (k for k in kernels_of(type(layer.op)) if k.library in libraries and k.runs_on(target))
     found = [kernel for kernel in fit if kernel.refusal(layer) is None]
-    return found[:1] if layer.output.dtype.is_float else found
+    packed = [kernel for kernel in found if kernel.weight_bits < 8]
+    return found[:1] if layer.output.dtype.is_float else packed or found
 
 
 def count(machine: str, names: Iterable[str]) -> Iterator[KernelCount]:

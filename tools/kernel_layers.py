@@ -18,17 +18,22 @@ from tests.support.sketch import Sketch
 from tinyml.ir import DType, Graph, Quant, Shape, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 
 SAFE_SUM = 2**15
 """What the weights of a filter add up to at most: then no kernel refuses the layer for its sums."""
 
 
+FOUR_BITS_LARGEST = 7
+"""Of weights of four bits; no kernel refuses -7 to 7."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A layer to measure: its operator, and the shapes of its input and weights."""
 
-    op: Conv | DepthwiseConv | Dense
+    op: Conv | DepthwiseConv | ConvTranspose | Dense
     x: Shape
     weights: Shape
     per_channel: bool = True
@@ -265,6 +270,54 @@ REAL = {
         )
     },
 }
+
+
+def _spread(x: Shape, kernel: tuple[int, int], outs: int, stride: int, pad: int = 0) -> Case:
+    outputs = tuple((e - 1) * stride + k - 2 * pad for e, k in zip(x[:2], kernel, strict=True))
+    op = ConvTranspose((stride, stride), pads=(pad, pad), outputs=outputs)
+    return Case(op, (1, *x), (outs, *kernel, x[2]))
+
+
+SPREAD = {
+    "spread_2x2": _spread((6, 6, 32), (2, 2), 32, 2),
+    "spread_3x3": _spread((8, 8, 16), (3, 3), 16, 2),
+    "spread_4x4": _spread((5, 5, 24), (4, 4), 12, 2, 1),
+    "spread_4x4_wide": _spread((4, 4, 64), (4, 4), 32, 2, 1),
+    "spread_3x3_dense": _spread((10, 10, 12), (3, 3), 20, 1, 1),
+    "spread_2x2_narrow": _spread((8, 8, 32), (2, 2), 16, 2),
+    "spread_3x3_padded": _spread((5, 7, 16), (3, 3), 24, 2, 1),
+    "spread_4x4_deep": _spread((3, 3, 128), (4, 4), 64, 2, 1),
+    "spread_4x4_large": _spread((12, 12, 8), (4, 4), 8, 2, 1),
+    "spread_3x3_wide": _spread((7, 7, 40), (3, 3), 20, 1, 1),
+    "spread_5x5": _spread((4, 4, 48), (5, 5), 24, 2, 2),
+    "spread_few": _spread((9, 9, 6), (3, 3), 4, 2),
+    "spread_single": _spread((1, 1, 100), (4, 4), 16, 1),
+}
+WHOLE = ("depthwise_single", "depthwise_stream")  # kernels that cover their input keep bytes
+FOUR_BITS = {
+    f"four_bits_{name}": case
+    for name, case in [
+        *list(POINTWISE.items())[::3],
+        *list(WINDOWS.items())[::4],
+        *list(WINDOWS.items())[1::2],
+        *((name, WINDOWS[name]) for name in ("first_of_grey_images", "row_3_of_1")),
+        *((name, case) for name, case in list(DEPTHWISE.items())[::2] if name not in WHOLE),
+        ("depthwise_160", _planes((6, 6, 160), (3, 3))),
+        ("depthwise_240_strided", _planes((8, 8, 240), (3, 3), 2)),
+        ("depthwise_128_large", _planes((12, 12, 128), (3, 3))),
+        ("depthwise_192", _planes((5, 5, 192), (3, 3))),
+        ("depthwise_120_large", _planes((10, 10, 120), (3, 3))),
+        ("depthwise_144_strided", _planes((7, 7, 144), (3, 3), 2)),
+        ("depthwise_5x5_of_48", _planes((12, 12, 48), (5, 5))),
+        ("depthwise_5x5_of_96_strided", _planes((6, 6, 96), (5, 5), 2)),
+        ("depthwise_5x5_of_64", _planes((8, 8, 64), (5, 5))),
+        ("depthwise_7x7_of_40", _planes((10, 10, 40), (7, 7))),
+        *list(DENSE.items())[::4],
+        *SPREAD.items(),
+    ]
+}
+"""Layers whose weights have four bits: kernels for bytes do not compete for these."""
+
 GROUPS: Mapping[str, Mapping[str, Case]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
@@ -272,6 +325,7 @@ GROUPS: Mapping[str, Mapping[str, Case]] = {
     "dense": DENSE,
     "sparse": SPARSE,
     "real": REAL,
+    "four_bits": FOUR_BITS,
 }
 """Each group is one image."""
 
@@ -295,6 +349,8 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
 
 
 def _weights_of(name: str) -> Callable[[Sketch, Case], tuple[Tensor, Tensor]]:
+    if name in FOUR_BITS:
+        return _four_bit_weights
     return _sparse_weights if name in SPARSE else _real_weights if name in REAL else _weights
 
 
@@ -303,11 +359,15 @@ def _real_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
     return sketch.constant(values), sketch.real(case.weights[case.op.channel_axis])
 
 
-def _weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+def _four_bit_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+    return _weights(sketch, case, FOUR_BITS_LARGEST)
+
+
+def _weights(sketch: Sketch, case: Case, most: int = 127) -> tuple[Tensor, Tensor]:
     axis = case.op.channel_axis
     channels = case.weights[axis]
     size = int(np.prod(case.weights)) // channels
-    largest = int(np.clip(SAFE_SUM // size, 8, 127))
+    largest = min(int(np.clip(SAFE_SUM // size, 8, 127)), most)
     values = sketch.rng.integers(-largest, largest + 1, case.weights).astype(np.int8)
     scales = [float(s) for s in sketch.rng.uniform(0.005, 0.02, channels if case.per_channel else 1)]
     quant = (

@@ -117,6 +117,13 @@ NAMED = (
         (FOUR_BITS, "-k", "m55-False"),
     ),
     Mutant(
+        "a row above the input taken for its first",
+        f"{PLUGIN}/runtime/conv/conv_apart_s8.h",
+        "row.window.stride_h = 2;",
+        "row.window.stride_h = 1;",
+        (FOUR_BITS, "-k", "test_transposed"),
+    ),
+    Mutant(
         "a margin compared with that of one run",
         f"{PLUGIN}/runtime/watch/slot_watch.c",
         "(uint64_t)limits->margin * runs",
@@ -183,6 +190,10 @@ PLAIN_ARM = (
 HELIUM = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m55 and (portable or sampled)")
 RISCV = (CORES, MORE_CORES, "-k", "test_layers and qemu-riscv32 and not zve32x and (portable or sampled)")
 VECTORS = (CORES, "-k", "test_layers and zve32x")
+FOUR_BITS_DSP = (FOUR_BITS, "-k", "cortex-m4")
+FOUR_BITS_HALVES = (FOUR_BITS, "-k", "cortex-m0 or cortex-m3")
+FOUR_BITS_HELIUM = (FOUR_BITS, "-k", "cortex-m55")
+FOUR_BITS_VECTORS = (FOUR_BITS, "-k", "zve32x")
 
 SAMPLED = {
     f"{RUNTIME}/conv/conv_wide_s8.c": RISCV,
@@ -201,6 +212,17 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_both_s8.h": DSP,
     f"{RUNTIME}/conv/conv_halves_s8.c": PLAIN_ARM,
     f"{RUNTIME}/conv/conv_mve_s8.c": HELIUM,
+    f"{RUNTIME}/conv/conv_apart_s8.h": (KERNELS, FOUR_BITS, "-k", "apart or transposed"),
+    f"{RUNTIME}/conv/conv_nibbles_s8.c": (KERNELS, "-k", "tinyml_conv_nibbles_s8"),
+    f"{RUNTIME}/conv/conv_nibbles_dsp_s8.c": FOUR_BITS_DSP,
+    f"{RUNTIME}/conv/conv_halves_s8.h": (*PLAIN_ARM[:2], FOUR_BITS, "-k", "cortex-m0 or cortex-m3"),
+    f"{RUNTIME}/conv/conv_filters_mve_s8.h": FOUR_BITS_HELIUM,
+    f"{RUNTIME}/conv/depthwise_nibbles_mve_s8.c": FOUR_BITS_HELIUM,
+    f"{RUNTIME}/conv/depthwise_nibbles_rvv_s8.c": FOUR_BITS_VECTORS,
+    f"{RUNTIME}/dense/dense_nibbles_s8.c": (KERNELS, "-k", "tinyml_dense_nibbles_s8"),
+    f"{RUNTIME}/dense/dense_nibbles_dsp_s8.c": FOUR_BITS_DSP,
+    f"{RUNTIME}/weighted/nibbles_s8.h": (KERNELS, FOUR_BITS, "-k", "nibbles or cortex-m4"),
+    f"{RUNTIME}/weighted/rvv_nibbles_s8.h": FOUR_BITS_VECTORS,
     f"{RUNTIME}/conv/plane_s8.h": (KERNELS, "-k", "tinyml_depthwise_conv_s8"),
     f"{RUNTIME}/conv/depthwise_conv_s8.c": (KERNELS, "-k", "tinyml_depthwise_conv_s8"),
     f"{RUNTIME}/conv/depthwise_whole_s8.c": (KERNELS, "-k", "tinyml_depthwise_whole_s8"),

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.support.weighted_layers import Layers, Weighted
-from tinyml.bench import record
 from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Layer
@@ -57,11 +56,17 @@ def chosen(case: Weighted, target: str, goal: str = "balanced") -> str:
         (CONV, "cortex-m4", "tinyml_conv_nibbles_dsp_s8"),
         (CONV, "cortex-m0", "tinyml_conv_nibbles_halves_s8"),
         (replace(CONV, lowest=-7), "cortex-m55", "tinyml_conv_nibbles_mve_s8"),
-        (replace(CONV, lowest=-15, largest=0), "cortex-m3", "tinyml_conv_nibbles_s8"),
     ],
 )
 def test_large_layers_take_four_bits(case: Weighted, target: str, kernel: str) -> None:
     assert chosen(case, target) == kernel
+
+
+def test_slow_kernels_are_for_size() -> None:
+    """Without DSP instructions, weights that are not those of int4 have plain C only."""
+    negative = replace(CONV, lowest=-15, largest=0)
+    assert chosen(negative, "cortex-m3") == "tinyml_conv_halves_s8"
+    assert chosen(negative, "cortex-m3", "size") == "tinyml_conv_nibbles_s8"
 
 
 TRANSPOSED = Weighted(
@@ -158,8 +163,14 @@ def test_small_layers_take_four_bits_if_bytes_are_slow(target: str, scale: float
     assert ("nibbles" in kernels["small"]) is (scale == LARGE_OUTPUTS)
 
 
-def test_speed_keeps_bytes_where_costs_are_not_known() -> None:
-    assert "nibbles" not in chosen(DENSE, "cortex-m4", "speed")
+@pytest.mark.parametrize("case, target, packed", [(DENSE, "cortex-m4", False), (CONV, "cortex-m3", True)])
+def test_speed_takes_four_bits_where_they_are_not_slower(case: Weighted, target: str, packed: bool) -> None:
+    assert ("nibbles" in chosen(case, target, "speed")) is packed
+
+
+def test_speed_keeps_bytes_where_costs_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinyml.memory.four_bits.instructions", lambda *_: None)
+    assert "nibbles" not in chosen(CONV, "cortex-m3", "speed")
 
 
 def test_models_as_data_have_four_bits() -> None:
@@ -232,6 +243,4 @@ def test_kernels_of_the_whole_input_keep_bytes() -> None:
 
 
 def test_the_page_is_current() -> None:
-    rows = record.load(four_bits_page.RECORD).rows
-    published = record.load(four_bits_page.PUBLISHED).rows
-    assert four_bits_page.PAGE.read_text(encoding="utf-8") == four_bits_page.page(rows, published)
+    assert four_bits_page.PAGE.read_text(encoding="utf-8") == four_bits_page.page()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from functools import cache
 
@@ -11,19 +12,20 @@ import pytest
 
 from tinyml import harness
 from tinyml.cores.core_data import measured
+from tinyml.memory.four_bits import LEAST_WEIGHTS
 from tinyml.ops.framework.kernel import Library
 from tinyml.ops.framework.kernel_costs import estimated
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import choose_kernels
 from tinyml.settings.optimize import GOALS
 from tools import kernel_counts
-from tools.kernel_layers import CASES, SPARSE, sketched
+from tools.kernel_layers import CASES, FOUR_BITS, SPARSE, sketched
 
 WORST_CHOICE = 1.25
 """A selected kernel may take this much more than its rival: figures cannot fit small layers of all shapes."""
 
 MEAN_CHOICE = 1.01
-COMPETING = [name for name in CASES if name not in SPARSE]
+COMPETING = [name for name in CASES if name not in SPARSE and name not in FOUR_BITS]
 MACHINES = sorted({one.machine for one in kernel_counts.load()})
 
 
@@ -60,6 +62,20 @@ def test_selected_kernels_take_fewer_instructions(machine: str) -> None:
     assert sum(ratios.values()) / len(ratios) <= MEAN_CHOICE
     libraries = {one.kernel.library for one in chosen}
     assert libraries == {Library.PORTABLE, Library.CMSIS_NN}, "each is the better one for some layers"
+
+
+@pytest.mark.parametrize("machine", [name for name in MACHINES if "cortex" in name])
+def test_kernels_for_four_bits_compete(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CMSIS-NN's are chosen where they take fewer instructions; layers that keep bytes do not count."""
+    monkeypatch.setattr("tinyml.memory.four_bits.saved_bytes", lambda *_: 1 << 20)
+    monkeypatch.setattr("tinyml.memory.select.fast_enough", lambda *_: True)
+    target = harness.find_machine(machine).target
+    names = [name for name, case in FOUR_BITS.items() if math.prod(case.weights) >= LEAST_WEIGHTS]
+    assert len(names) > 40
+    for name in names:
+        packed = counts(machine)[name]
+        (found,) = choose_kernels(sketched([name]), target, "auto", True, GOALS["speed"])
+        assert packed[found.kernel.name] <= WORST_CHOICE * min(packed.values()), name
 
 
 @pytest.mark.parametrize("machine", MACHINES)

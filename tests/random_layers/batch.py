@@ -30,6 +30,7 @@ SHARES = {
     "computed": 0.03,
     "plain": 0.15,
     "recurrent": 0.03,
+    "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
 }
 
 
@@ -79,10 +80,10 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     if kind == "recurrent":
         return recurrent_layer(rng, name)
     made = Layers(rng)
-    case = sample(rng, WIDE)
+    case = sample(rng, replace(WIDE, kinds=("transposed",)) if kind.startswith("transposed") else WIDE)
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
-    if kind == "four_bits":
+    if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
     return as_kind(made.graph(), kind)

@@ -13,6 +13,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.random_layers.batch import batch
+from tests.random_layers.check import Choices, Place, check
 from tests.support.layer_kinds import always_four_bits
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
@@ -118,3 +120,19 @@ def test_transposed(machine: str, once: bool, kernels: set[str]) -> None:
         (expected,) = node.op.evaluate(graph.layer(node), values)
         np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
         assert len(np.unique(expected)) > 3, node.name
+
+
+@pytest.mark.parametrize(
+    "machine, kernels",
+    [
+        ("qemu-cortex-m0", {"conv_nibbles_halves", "depthwise_nibbles_halves", "dense_nibbles"}),
+        ("qemu-cortex-m4", {"conv_nibbles_dsp", "depthwise_nibbles_dsp", "dense_nibbles_dsp"}),
+        ("qemu-cortex-m55", {"conv_nibbles_mve", "depthwise_nibbles_mve", "dense_nibbles_mve"}),
+        ("qemu-riscv32-zve32x", {"conv_nibbles_rvv", "depthwise_nibbles_rvv", "dense_nibbles_rvv"}),
+    ],
+)
+def test_some_of_the_campaign(machine: str, kernels: set[str]) -> None:
+    """`python -m tools.random_layers --kind four_bits` runs many more."""
+    found = check(batch(35, 0, size=40, kind="four_bits"), Place(machine, "portable"), Choices.of(0))
+    assert not found.wrong
+    assert {f"tinyml_{name}_s8" for name in kernels} <= set(found.kernels)

@@ -55,10 +55,12 @@ def onnx_files() -> list[bytes]:
     rows = _node("GatherBlockQuantized w,x,s", block_size=16)
     blocks = _node("DequantizeLinear w,s,z", "r", axis=0, block_size=16)
     channels = _node("DequantizeLinear w,s", "r", axis=0)
+    inner = _node("DequantizeLinear w,s", "r", axis=1)
     pair = [_node("QuantizeLinear x,s,z", "q"), _node("DequantizeLinear q,s,z")]
     return [
         _onnx([blocks, _node("MatMul x,r")], [1, 48], w=_int4(48, 5), s=_real(3, 5), z=_int4(3, 5)),
         _onnx([channels, _node("Conv x,r")], [1, 3, 4, 4], w=_int4(4, 3, 2, 2), s=_real(4)),
+        _onnx([inner, _node("ConvTranspose x,r")], [1, 3, 4, 4], w=_int4(3, 4, 2, 2), s=_real(4)),
         _onnx([zeros], [1, 48], w=_bytes(5, 3, 8), s=_real(15), z=_bytes(10)),
         _onnx([dense], [1, 48], w=_bytes(5, 3, 16), s=_real(15)),
         _onnx([rows], [2], w=_int4(6, 32), s=_real(6, 2)),

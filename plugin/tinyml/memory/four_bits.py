@@ -8,7 +8,7 @@ linked otherwise: layers that are small keep their bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tinyml.cores import core_data
@@ -37,12 +37,33 @@ def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Tar
     If no factor above 1 is allowed, both must be known. A kernel with vectors is several times faster than
     any other.
     """
-    if _with_vectors(eight) and not _with_vectors(four):
+    if _loses_vectors(four, eight):
         return False
     less, more = instructions(eight, layer, target), instructions(four, layer, target)
     if less is None or more is None:
         return slower > 1
     return more <= slower * less
+
+
+def hardly_slower(
+    eights: Sequence[Choice], slow: Mapping[int, Kernel[Any]], target: Target, more: float
+) -> Iterator[int]:
+    """Steps of the ``slow`` kernels that together add at most the part ``more`` to the known run.
+
+    Those that save the most bytes for an instruction come first.
+    """
+    left = more * sum(instructions(eight, layer, target) or 0 for layer, eight in eights)
+    extra: dict[int, float] = {}
+    for step, four in slow.items():
+        layer, eight = eights[step]
+        before, after = instructions(eight, layer, target), instructions(four, layer, target)
+        if before is not None and after is not None and not _loses_vectors(four, eight):
+            extra[step] = after - before
+    saved = {step: saved_bytes(slow[step], eights[step][1], eights[step][0]) for step in extra}
+    for step in sorted(extra, key=lambda step: extra[step] / max(saved[step], 1)):
+        if extra[step] <= left:
+            left -= extra[step]
+            yield step
 
 
 def large_enough(layer: Layer) -> bool:
@@ -57,6 +78,10 @@ def made_for_core(four: Kernel[Any], eight: Kernel[Any]) -> bool:
     """
     plain = find_target("host")
     return eight.runs_on(plain) and not four.runs_on(plain)
+
+
+def _loses_vectors(four: Kernel[Any], eight: Kernel[Any]) -> bool:
+    return _with_vectors(eight) and not _with_vectors(four)
 
 
 def _with_vectors(kernel: Kernel[Any]) -> bool:

@@ -15,7 +15,14 @@ from tinyml.base.naming import short
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
-from tinyml.memory.four_bits import fast_enough, few_bits, large_enough, made_for_core, worth_storing
+from tinyml.memory.four_bits import (
+    fast_enough,
+    few_bits,
+    hardly_slower,
+    large_enough,
+    made_for_core,
+    worth_storing,
+)
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.settings.optimize import BALANCED, Goal
@@ -88,15 +95,28 @@ def _in_four_bits(
     Where a user wants CMSIS-NN's kernels, these are its own as well.
     """
     fours: list[Kernel[Any] | None] = []
-    for one in chosen:
+    own: dict[int, Kernel[Any]] = {}  # by step: what CMSIS-NN has won against
+    slow: dict[int, Kernel[Any]] = {}  # by step: kernels that take too long for their layer
+    for step, one in enumerate(chosen):
         layer, eight = one.layer, one.kernel
-        wanted = not cheapest and eight.library is Library.CMSIS_NN
-        four = _first_fit(layer, target, frozenset({Library.CMSIS_NN}) if wanted else libraries, True)
+        four, rival = _four_bit_kernels(layer, eight, target, libraries, cheapest, goal.tie)
         if not isinstance(four, Kernel) or not (large_enough(layer) or made_for_core(four, eight)):
             fours.append(None)
-        else:
-            fast = fast_enough(four, eight, layer, target, goal.four_bits)
-            fours.append(four if fast else None)
+            continue
+        fast = fast_enough(four, eight, layer, target, goal.four_bits)
+        fours.append(four if fast else None)
+        if not fast:
+            slow[step] = four
+        elif rival is not None:
+            own[step] = rival
+    if goal.four_bits > 1:
+        choices = [(one.layer, one.kernel) for one in chosen]
+        for step in hardly_slower(choices, slow, target, goal.four_bits_more):
+            fours[step] = slow[step]
+    if own:
+        packed = [replace(one, kernel=four or one.kernel) for one, four in zip(chosen, fours, strict=True)]
+        packed = _worth_linking(packed, own, target, goal.worthwhile)
+        fours = [one.kernel if four else None for one, four in zip(packed, fours, strict=True)]
     if not any(fours):
         return list(chosen)
     best = worth_storing([(one.layer, one.kernel) for one in chosen], fours, target)
@@ -104,6 +124,25 @@ def _in_four_bits(
         one if kernel is one.kernel else Selected(one.layer, kernel, kernel.scratch_bytes(one.layer, target))
         for one, kernel in zip(chosen, best, strict=True)
     ]
+
+
+def _four_bit_kernels(
+    layer: Layer,
+    eight: Kernel[Any],
+    target: Target,
+    libraries: frozenset[Library],
+    cheapest: bool,
+    tie: float,
+) -> tuple[Kernel[Any] | str, Kernel[Any] | None]:
+    """The kernel for four bits that the choice of libraries leads to; if it is CMSIS-NN's, ours as well."""
+    theirs = _first_fit(layer, target, libraries & {Library.CMSIS_NN}, True)
+    if not cheapest and eight.library is Library.CMSIS_NN:
+        return theirs, None
+    ours = _first_fit(layer, target, libraries - {Library.CMSIS_NN}, True)
+    if not cheapest or not isinstance(theirs, Kernel) or not isinstance(ours, Kernel):
+        return ours, None
+    best = _cheaper(theirs, ours, layer, target, tie)
+    return best, ours if best is theirs else None
 
 
 def _first_fit(

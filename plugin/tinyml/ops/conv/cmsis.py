@@ -8,7 +8,7 @@ The sizes are those of the library's own get_buffer_size functions for code buil
 from __future__ import annotations
 
 from tinyml.cores.targets import Target
-from tinyml.ir import Layer
+from tinyml.ir import Array, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted import cmsis_nn as nn
@@ -42,13 +42,19 @@ class ConvolutionKernel(nn.RoundingKernel[Convolution]):
 
     upscale = False
 
+    def packed(self, layer: Layer[Convolution]) -> Array | None:
+        """Weights that are not stored as a byte each."""
+        return None
+
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         op = layer.op
         members = nn.window_params(layer, op.strides, op.dilations, op.pads, op.clamp)
         params = sheet.record("cmsis_nn_conv_params", "params", members)
         filter_dims = nn.shape_dims(sheet, "filter_dims", layer.input(1).shape)
         scratch = self.scratch_bytes(layer, sheet.target)
-        nn.convolution_call(layer, sheet, self.name, params, filter_dims, scratch, self.upscale)
+        nn.convolution_call(
+            layer, sheet, self.name, params, filter_dims, scratch, self.upscale, self.packed(layer)
+        )
 
 
 class PointwiseConv(ConvolutionKernel):
@@ -150,6 +156,10 @@ def three_by_three(layer: Layer[Convolution]) -> bool:
 class DepthwiseKernel(nn.RoundingKernel[Convolution]):
     """Shared by the depthwise kernels below."""
 
+    def packed(self, layer: Layer[Convolution]) -> Array | None:
+        """Weights that are not stored as a byte each."""
+        return None
+
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         op = layer.op
         multiple = layer.output.shape[3] // layer.input(0).shape[3]
@@ -157,7 +167,8 @@ class DepthwiseKernel(nn.RoundingKernel[Convolution]):
         params = sheet.record("cmsis_nn_dw_conv_params", "params", {**members, ".ch_mult": multiple})
         filter_dims = nn.shape_dims(sheet, "filter_dims", layer.input(1).shape)
         scratch = self.scratch_bytes(layer, sheet.target)
-        nn.convolution_call(layer, sheet, self.name, params, filter_dims, scratch)
+        packed = self.packed(layer)
+        nn.convolution_call(layer, sheet, self.name, params, filter_dims, scratch, packed=packed)
 
 
 class DepthwiseConv3x3(DepthwiseKernel):

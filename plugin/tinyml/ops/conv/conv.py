@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
-from tinyml.ops.conv import convolution
+from tinyml.ops.conv import cmsis_four_bits, convolution
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import ConvLoops
@@ -196,6 +196,7 @@ register_kernels(
     ConvNibblesDsp(),
     ConvNibblesHalves(),
     ConvNibbles(),
+    *cmsis_four_bits.CONV_KERNELS,
     *CONV_KERNELS,
     ConvHelium(),
     ConvVector(),

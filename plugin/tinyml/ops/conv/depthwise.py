@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor
-from tinyml.ops.conv import convolution
+from tinyml.ops.conv import cmsis_four_bits, convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
@@ -112,6 +112,7 @@ register_kernels(
     DepthwiseNibblesDsp(),
     DepthwiseNibblesHalves(),
     DepthwiseNibbles(),
+    *cmsis_four_bits.DEPTHWISE_KERNELS,
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
     DepthwiseConvHeliumScaled(),

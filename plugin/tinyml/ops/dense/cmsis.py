@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
-from tinyml.ir import Layer
+from typing import ClassVar
+
+from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted import cmsis_nn as nn
+from tinyml.ops.weighted.nibbles import int4_weights, neighbours_in_bytes
 from tinyml.ops.weighted.records import constant_weights, folded_bias, int8_tensors, symmetric_weights
 from tinyml.ops.weighted.weighted import Weighted
 
@@ -35,13 +38,16 @@ class DenseKernel(nn.RoundingKernel[Weighted]):
             f"&{nn.dims(sheet, 'in_dims', rows, 1, 1, inputs)}",
             sheet.x(),
             f"&{nn.dims(sheet, 'filter_dims', inputs, 1, 1, outputs)}",
-            sheet.table("weights", layer.input(1).value),
+            sheet.table("weights", self._weights(layer)),
             f"&{nn.dims(sheet, 'bias_dims', 1, 1, 1, outputs)}",
             nn.bias_table(layer, sheet),
             f"&{nn.dims(sheet, 'out_dims', rows, 1, 1, outputs)}",
             sheet.y(),
         ]
         sheet.line(f"(void){self.name}({', '.join(arguments)});")
+
+    def _weights(self, layer: Layer[Weighted]) -> Array:
+        return layer.input(1).value
 
     def _quant(self, layer: Layer[Weighted], sheet: Sheet) -> str:
         return nn.channel_quant(layer, sheet)
@@ -60,7 +66,7 @@ class DenseInt8Tensor(DenseKernel):
 
     name = "arm_fully_connected_s8"
     sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s8.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s8.c")
-    constraints = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
         symmetric_weights,
@@ -88,4 +94,20 @@ class DenseInt8Channel(DenseKernel):
     constraints = (int8_tensors, constant_weights, symmetric_weights, nn.moderate_outputs)
 
 
+class DenseFourBits(DenseInt8Tensor):
+    """Weights of four bits with one scale."""
+
+    name = "arm_fully_connected_s4"
+    sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s4.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s4.c")
+    constraints = (*DenseInt8Tensor.constraints, int4_weights)
+    weight_bits = 4
+
+    def _weights(self, layer: Layer[Weighted]) -> Array:
+        return neighbours_in_bytes(layer.input(1).value)
+
+    def _context(self, layer: Layer[Weighted], sheet: Sheet) -> str:
+        return nn.context(sheet, 0)
+
+
+FOUR_BIT_KERNELS = (DenseFourBits(),)
 DENSE_KERNELS = (DenseInt8Tensor(), DenseInt8Channel())

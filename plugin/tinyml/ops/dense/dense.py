@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
-from tinyml.ops.dense.cmsis import DENSE_KERNELS
+from tinyml.ops.dense.cmsis import DENSE_KERNELS, FOUR_BIT_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
@@ -344,6 +344,7 @@ register_kernels(
     DenseFourBitsVector(),
     DenseFourBitsDsp(),
     DenseFourBits(),
+    *FOUR_BIT_KERNELS,
     *DENSE_KERNELS,
     DenseHelium(),
     DenseSixes(),

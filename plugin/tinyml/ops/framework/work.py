@@ -46,7 +46,30 @@ def work(layer: Layer) -> dict[str, float]:
         "fours": _groups(positions, 4) * channels * inner,
         "constants": float(sum(t.elements for t in layer.inputs if t is not None and t.is_constant)),
     }
-    return found | _windows(layer, macs) | _stored(layer, positions) | _limited(layer, outputs)
+    return (
+        found | _windows(layer, macs) | _spread(layer) | _stored(layer, positions) | _limited(layer, outputs)
+    )
+
+
+def _spread(layer: Layer) -> dict[str, float]:
+    """For a transposed convolution that is computed as convolutions: their windows, padding included."""
+    op, x, y = layer.op, layer.inputs[0], layer.output
+    sizes, strides = getattr(op, "outputs", None), getattr(op, "strides", None)
+    pads, dilations = getattr(op, "pads", ()), getattr(op, "dilations", ())
+    if x is None or sizes is None or strides is None or len(y.shape) != 4 or not layer.has_input(1):
+        return {}
+    weights = layer.input(1).shape
+    taps = [
+        sum((o + pads[axis] - k * dilations[axis]) % strides[axis] == 0 for o in range(sizes[axis]))
+        for axis in range(2)
+        for k in range(weights[1 + axis])
+    ]
+    columns = float(x.shape[0] * sum(taps[: weights[1]]) * sum(taps[weights[1] :]) * weights[3])
+    return {
+        "spread_columns": columns,
+        "spread_macs": columns * weights[0],
+        "spread_rows": float(x.shape[0] * y.shape[1] * min(strides[1], y.shape[2])),
+    }
 
 
 def _limited(layer: Layer, outputs: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tinyml.ir import Layer
+from tinyml.ir import Array, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.shared.quant import Clamp, clamp_range, quant_of
 from tinyml.ops.shared.window import Pads, Pair
@@ -143,11 +143,15 @@ def convolution_call(
     filter_dims: str,
     scratch_bytes: int,
     upscale: bool = False,
+    packed: Array | None = None,
 ) -> None:
-    """The call that all convolution functions share; ``upscale`` is an argument of one of them."""
+    """The call that all convolution functions share; ``upscale`` is an argument of one of them.
+
+    ``packed``: the weights as the function reads them, if that is not a byte each.
+    """
     sheet.include(header(layer))
     quant = channel_quant(layer, sheet)
-    weights = sheet.table("weights", layer.input(1).value)
+    weights = sheet.table("weights", layer.input(1).value if packed is None else packed)
     arguments = [
         context(sheet, scratch_bytes),
         f"&{params}",

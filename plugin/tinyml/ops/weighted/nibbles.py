@@ -259,3 +259,10 @@ def elements_in_pairs(layer: Layer[Weighted]) -> Array:
     even = len(columns) // 2 * 2
     packed = (columns[0:even:2] & 15) | (columns[1:even:2] & 15) << 4
     return np.concatenate([packed, columns[even:] & 255]).astype(np.uint8).view(np.int8).reshape(-1)
+
+
+def neighbours_in_bytes(weights: Array) -> Array:
+    """Two weights in a byte, the first in its lower half, as TFLite and CMSIS-NN store them."""
+    flat = weights.reshape(-1)
+    pairs = np.pad(flat, (0, flat.size % 2)).astype(np.int16).reshape(-1, 2) & 15
+    return (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8).view(np.int8)

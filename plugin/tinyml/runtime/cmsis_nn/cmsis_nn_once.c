@@ -36,6 +36,16 @@
 #include <../Source/NNSupportFunctions/arm_nn_vec_mat_mult_t_per_ch_s8.c>
 #include <../Source/NNSupportFunctions/arm_nn_vec_mat_mult_t_s8.c>
 
+#if __has_include(<../Source/ConvolutionFunctions/arm_nn_mat_mult_kernel_s4_s16.c>)
+#include <../Source/ConvolutionFunctions/arm_convolve_1x1_s4_fast.c>
+#include <../Source/ConvolutionFunctions/arm_convolve_s4.c>
+#include <../Source/ConvolutionFunctions/arm_depthwise_conv_s4.c>
+#include <../Source/ConvolutionFunctions/arm_nn_mat_mult_kernel_s4_s16.c>
+#include <../Source/FullyConnectedFunctions/arm_fully_connected_s4.c>
+#include <../Source/NNSupportFunctions/arm_nn_mat_mult_nt_t_s4.c>
+#include <../Source/NNSupportFunctions/arm_nn_vec_mat_mult_t_s4.c>
+#endif
+
 #endif
 #endif
 

@@ -28,6 +28,13 @@
 #define arm_nn_mat_mult_nt_t_s8                  tinyml_once_mat_mult_nt_t_s8
 #define arm_nn_vec_mat_mult_t_s8                 tinyml_once_vec_mat_mult_t_s8
 #define arm_nn_vec_mat_mult_t_per_ch_s8          tinyml_once_vec_mat_mult_t_per_ch_s8
+#define arm_convolve_s4                          tinyml_once_convolve_s4
+#define arm_convolve_1x1_s4_fast                 tinyml_once_convolve_1x1_s4_fast
+#define arm_depthwise_conv_s4                    tinyml_once_depthwise_conv_s4
+#define arm_fully_connected_s4                   tinyml_once_fully_connected_s4
+#define arm_nn_mat_mult_kernel_s4_s16            tinyml_once_mat_mult_kernel_s4_s16
+#define arm_nn_mat_mult_nt_t_s4                  tinyml_once_mat_mult_nt_t_s4
+#define arm_nn_vec_mat_mult_t_s4                 tinyml_once_vec_mat_mult_t_s4
 
 #include <arm_nnfunctions.h>
 
