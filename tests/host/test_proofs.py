@@ -104,6 +104,19 @@ def generated(folder: Path, loops: str = "") -> str:
     return prove(sources, [HERE, folder, RUNTIME_C], ["--unwind", "8"])
 
 
+@pytest.mark.deep
+@pytest.mark.usefixtures("program")
+def test_an_answer_that_is_too_long_is_found(tmp_path: Path) -> None:
+    """The check that keeps the room for the checksum, of a request about a tensor."""
+    root = tmp_path / "runtime"
+    shutil.copytree(RUNTIME_C, root)
+    text = (root / "host/commands.c").read_text()
+    wrong = text.replace("if (bytes > ANSWER_ROOM - host->answer_bytes)", "if (bytes > ANSWER_ROOM)")
+    assert wrong != text
+    (root / "host/commands.c").write_text(wrong)
+    assert REFUTED in Harness(HERE / "commands.c").run("TINYML_HOST_PAYLOAD=16 COMMAND=3", root=root)
+
+
 @pytest.mark.usefixtures("program")
 def test_generated_c_of_a_small_model(tmp_path: Path) -> None:
     """NAME_run() for every input; a record with one output too many writes outside the arena."""

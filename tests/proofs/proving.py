@@ -3,7 +3,7 @@
 """Proofs with CBMC: harnesses in C, whose first comment says what they prove and how.
 
 ``proves``: sources of the runtime; ``shapes``: of which layers, files or states; ``unwind``: turns of loops;
-``variants``: definitions, one run for each; ``deep``: too slow for `make test`,
+``variants``: definitions and options, one run for each; ``deep``: too slow for `make test`,
 except for the variants in ``quick``. Longer values continue on lines that are indented by three spaces. With
 MEMORY among its definitions, a variant proves accesses only, of shapes that are too large for a proof of
 their sums. Sources that the harness includes are not compiled beside it.
@@ -60,7 +60,7 @@ class Harness:
         """CBMC's answer, with the runtime in ``root``."""
         included = self.path.read_text(encoding="utf-8")
         sources = [root / n for n in self.proves if n.endswith(".c") and f'#include "{n}"' not in included]
-        defines = [f"-D{word}" for word in variant.split()]
+        defines = [word if word.startswith("--") else f"-D{word}" for word in variant.split()]
         if "MEMORY" in variant.split():
             defines += MEMORY
         turns = ["--unwind", self.key("unwind")] if self.key("unwind") else []
