@@ -85,7 +85,7 @@ TRANSPOSED = {
     "no_taps": Weighted(ConvTranspose((3, 2), outputs=(8, 6)), (1, 3, 3, 5), (4, 2, 1, 5)),
     "dilated": Weighted(ConvTranspose((2, 2), (2, 3), outputs=(9, 12)), (1, 3, 4, 6), (5, 3, 2, 6)),
     "groups": Weighted(ConvTranspose((2, 2), outputs=(6, 8), groups=2), (1, 3, 4, 10), (6, 2, 3, 5)),
-    "row_of_pixels": Weighted(ConvTranspose((1, 1), pads=(0, 1), outputs=(3, 4)), (1, 1, 4, 8), (5, 2, 1, 8)),
+    "row_of_pixels": Weighted(ConvTranspose((2, 1), outputs=(3, 4)), (1, 1, 4, 8), (5, 2, 1, 8)),
     "any_weights": Weighted(ConvTranspose((2, 1), outputs=(6, 6)), (1, 3, 5, 4), (7, 2, 2, 4), zero=5),
     "fine": Weighted(ConvTranspose((2, 2), outputs=(6, 6)), (1, 3, 3, 9), (5, 2, 2, 9), scale=AS_LARGE),
 }

@@ -29,8 +29,7 @@ static inline void conv_apart_rows(const struct tinyml_conv_apart_s8 *p, const i
 	TINYML_ASSERT(w->stride_h == 1 && w->stride_w == 1 && !p->conv.from_the_end);
 	row.window.batches = 1;
 	row.window.out_h = 1;
-	row.window.stride_h =
-		2; /* not 1: then kernels look for padding even in windows of a pixel */
+	row.window.stride_h = 2; /* kernels look for padding in windows of a pixel, too */
 	for (int32_t n = 0; n < w->batches; n++) {
 		for (int32_t i = 0; i < w->out_h; i++) {
 			int8_t *to = &y[n * p->image + i * p->line];
