@@ -287,3 +287,31 @@ def test_the_compiled_model_has_one_layer(kind: str, tmp_path: Path) -> None:
     (found,) = harness.run_files(compiled.files, "host", [values]).outputs
     ours: Array = found[compiled.graph.outputs[0]]
     np.testing.assert_allclose(ours.reshape(-1), wanted.reshape(-1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "gru, before", "rnn"])
+def test_quantised_steps_are_one_int8_layer(kind: str, tmp_path: Path) -> None:
+    """The quantiser sees the layer, not its steps, and writes it as ONNX has it."""
+    pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+    from tinyml.quantize.engine import quantize
+    from tinyml.settings.quantize_request import Request
+
+    w, results = written(kind, states=kind in ("gru", "gru, before"))
+    path = tmp_path / "unrolled.onnx"
+    path.write_bytes(w.file(results[-1]))
+    random = np.random.default_rng(3)
+    names = read_names(path)
+    np.savez(
+        tmp_path / "calib.npz",
+        **{n: random.uniform(-1, 1, (16, *shape)).astype(np.float32) for n, shape in names.items()},
+    )
+    result = quantize(path, Request(tmp_path / "calib.npz", method="minmax"))
+    kinds = {layer.op_type: layer.kind for layer in result.report.layers}
+    assert kinds[kind.partition(",")[0].upper()] == "int8"
+    assert kinds.keys().isdisjoint({"Gemm", "MatMul", "Sigmoid", "Tanh"})
+    assert result.report.decibels > 25
+
+
+def read_names(path: Path) -> dict[str, list[int]]:
+    values = onnx.load(path).graph.input
+    return {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}

@@ -164,7 +164,13 @@ class LiteRt(Reference):
         for sample in samples:
             for detail, name in self.inputs:
                 self.model.set_tensor(detail["index"], sample[name].reshape(detail["shape"]))
-            self.model.invoke()
+            try:
+                self.model.invoke()
+            except RuntimeError as error:
+                raise ConfigError(
+                    f"ai-edge-litert cannot run the model: {error}",
+                    "check how the model was converted; --reference numpy does without ai-edge-litert",
+                ) from None
             outputs = [self.model.get_tensor(d["index"]).copy() for d in self.outputs]
             answers.append(Answer(self.graph.padded(outputs), self._inner()))
         return answers

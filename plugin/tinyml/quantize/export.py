@@ -44,6 +44,12 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     return model
 
 
+def can_write(graph: Graph) -> bool:
+    """Whether all operators can be written as ONNX, and nothing is quantised."""
+    plain = all(tensor.quant is None for tensor in graph.tensors.values())
+    return plain and all(type(node.op) in ONNX_WRITERS for node in graph.nodes)
+
+
 def _refuse(graph: Graph) -> None:
     if any(tensor.quant is not None for tensor in graph.tensors.values()):
         raise ConfigError(

@@ -21,6 +21,9 @@ from tinyml.importers.states import Remembered, states_of, without_states
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.ops.framework.reading import dtype_of
+from tinyml.passes import PASSES
+from tinyml.passes.keep_last_step import keep_last_step
+from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
@@ -53,8 +56,9 @@ class Prepared:
 
 def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
     """Read a float model, ONNX or TFLite, and raise it to an opset."""
-    graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
-    model, exported = _standard_form(file, graph)
+    read_graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
+    graph = _rolled(read_graph)
+    model, exported = _standard_form(file, graph, graph is not read_graph)
     names = states_of(model)
     without_states(model)
     states = tuple(
@@ -88,16 +92,28 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
 
 
-def _standard_form(file: ModelFile, graph: Graph) -> tuple[onnx.ModelProto, bool]:
+def _standard_form(file: ModelFile, graph: Graph, rolled: bool) -> tuple[onnx.ModelProto, bool]:
     """The model in standard ONNX, and whether it was written anew from ``graph``.
 
-    onnxruntime's own operators have to go: its quantiser does not know what they compute.
+    onnxruntime's own operators have to go: its quantiser does not know what they compute. Neither does it
+    look into loops.
     """
+    if rolled and export.can_write(graph):
+        return export.to_onnx(graph), True
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
     if any(node.domain == "com.microsoft" for node in model.graph.node):
         return export.to_onnx(graph), True
     return model, file.is_tflite
+
+
+def _rolled(graph: Graph) -> Graph:
+    """With recurrent layers instead of their steps; the graph itself if there are none."""
+    plain = graph
+    for step in PASSES[: PASSES.index(roll_recurrent)]:
+        plain = step(plain)
+    found = roll_recurrent(plain)
+    return graph if found is plain else keep_last_step(found)
 
 
 def _first_value(graph: Graph, state: State) -> Array:

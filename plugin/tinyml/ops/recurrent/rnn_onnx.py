@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
-from tinyml.ir import Tensor
+from tinyml.ir import Layer, Tensor
 from tinyml.ops.concat import concat
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
-from tinyml.ops.recurrent.cells import Activation
-from tinyml.ops.recurrent.integer_form import MOST_CELL_BITS, USUAL_CELL_BITS, cell_bits
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.recurrent.cells import GATES, Activation
+from tinyml.ops.recurrent.integer_form import FUNCTIONS, MOST_CELL_BITS, USUAL_CELL_BITS, cell_bits
 from tinyml.ops.recurrent.recurrent_int8 import WIDE
-from tinyml.ops.recurrent.rnn import C0, H0, Recurrent, X
+from tinyml.ops.recurrent.rnn import C0, H0, PEEPHOLES, Recurrent, X
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
@@ -167,3 +168,28 @@ def _outputs(
             y = concat(build, wide, 0)
             found.append(build.add1(Transpose((1, 0, 2)), [y]) if batch_first else y)
     return found if node.wants(0) else [found[0], *found]  # Y itself is not used: any tensor will do
+
+
+@onnx_writer(Recurrent)
+def write_onnx(op: Recurrent, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """One direction, with the functions that ONNX takes by default."""
+    unusual = op.clip > 0 or op.input_forget or len(x) > PEEPHOLES
+    if unusual or tuple(function.name for function in op.activations) != FUNCTIONS[op.cell]:
+        raise UnsupportedError(
+            f"functions, limits or peepholes of {op.cell.upper()} {layer.name!r} cannot be written as ONNX",
+            "convert the model to ONNX from its source",
+        )
+    first = out.integers((0,), "directions")
+    operands = [x[X], *(out.node("Unsqueeze", [name, first]) if name else "" for name in x[1:])]
+    words = ["steps", "last", "cell"][: 3 if op.cell == "lstm" else 2]
+    outer = [out.fresh(f"{out.scope}/{word}") for word in words]
+    attributes: dict[str, object] = {"hidden_size": layer.input(1).shape[0] // GATES[op.cell]}
+    attributes["direction"] = "reverse" if op.reverse else "forward"
+    if op.cell == "gru":
+        attributes["linear_before_reset"] = int(op.linear_before_reset)
+    out.node_of(op.cell.upper(), operands, outer if op.sequence else ["", *outer[1:]], **attributes)
+    inner = [tensor.name for tensor in layer.outputs]
+    for source, result, axis in zip(
+        outer if op.sequence else outer[1:], inner, [1, 0, 0] if op.sequence else [0, 0], strict=False
+    ):
+        out.node("Squeeze", [source, out.integers((axis,), "direction")], result)
