@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +20,8 @@ import tinyml
 from tests.support.watching import noise, several
 from tinyml.api.connected import Device
 from tinyml.base.errors import ConfigError
+from tinyml.harness.links import Link
+from tinyml.harness.opening import BareMachine
 from tinyml.report.watch_page import watch_page
 from tinyml.report.watch_text import bars, lines_of
 from tinyml.verbs.cli import main
@@ -124,6 +131,50 @@ def test_a_device_is_read_again_and_again(
     assert "2: several" in capsys.readouterr().out
     assert hasattr(Device, "release")
     assert main(["watch", "--serial", "PORT", "--every", "0"]) == 1
+
+
+@contextmanager
+def on_a_line(link: Link) -> Iterator[str]:
+    """A device behind a socket, as behind a port: one connection after the other."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        done = threading.Event()
+
+        def serve() -> None:
+            while not done.is_set():
+                with contextlib.suppress(OSError), server.accept()[0] as line:
+                    line.settimeout(0.01)
+                    while not done.is_set():
+                        with contextlib.suppress(TimeoutError):
+                            if not (data := line.recv(4096)):
+                                break
+                            link.write(data)
+                        line.sendall(link.read(0.01))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"socket://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            done.set()
+            with contextlib.suppress(OSError):  # wakes the one that waits for a connection
+                socket.create_connection(server.getsockname(), 1).close()
+            thread.join(10)
+
+
+def test_a_program_on_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command reads a device that has run; a broken limit is its exit code, and the page is written."""
+    model, page = several(tmp_path), tmp_path / "page.html"
+    data = tmp_path / "typical.npz"
+    compiled = tinyml.compile(model, target="host", watch=True, watch_data=data, name="m")
+    with BareMachine(compiled.built.files, "host") as link, on_a_line(link) as address:
+        with tinyml.connect(address) as device:
+            device.run(None, noise(20, 3, 3.0))
+        words = ["watch", "--serial", address, "--reset", "--html", str(page)]
+        assert main([*words, "--limit", "drift=0.01"]) == 3
+        assert "20 runs" in capsys.readouterr().out
+        assert main(["watch", "--serial", address, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["runs"] == 0
+    assert "prefers-color-scheme" in page.read_text(encoding="utf-8")
 
 
 def test_the_page(periods: tuple[Path, tuple[Figures, ...]]) -> None:
