@@ -312,6 +312,43 @@ def test_quantised_steps_are_one_int8_layer(kind: str, tmp_path: Path) -> None:
     assert result.report.decibels > 25
 
 
+def test_a_loop_that_is_no_layer_is_quantised_step_by_step(tmp_path: Path) -> None:
+    """Its body reads a tensor of the graph around it, which the quantiser would not see."""
+    pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+    from tinyml.quantize.engine import quantize
+    from tinyml.settings.quantize_request import Request
+
+    values = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["on"]),
+            helper.make_node("Gather", ["rows", "n"], ["row"]),
+            helper.make_node("MatMul", ["row", "w"], ["z"]),
+            helper.make_node("Softsign", ["z"], ["next"]),
+            helper.make_node("Add", ["h", "next"], ["sum"]),
+        ],
+        "body",
+        [values("n", 7, []), values("go", 9, []), values("h", 1, [1, HIDDEN])],
+        [values("on", 9, []), values("sum", 1, [1, HIDDEN])],
+    )
+    w = Writer()
+    w.weights("w", INPUTS, HIDDEN)
+    w.constant("zeros", np.zeros((1, HIDDEN)))
+    w.constants.append(numpy_helper.from_array(np.asarray(STEPS), "steps"))
+    w.constants.append(numpy_helper.from_array(np.asarray(True), "true"))
+    w.constants.append(numpy_helper.from_array(np.asarray([STEPS, 1, INPUTS]), "shape"))
+    w.nodes.append(helper.make_node("Reshape", ["x", "shape"], ["rows"], "rows"))
+    w.nodes.append(helper.make_node("Loop", ["steps", "true", "zeros"], ["y"], "loop", body=body))
+    (tmp_path / "loop.onnx").write_bytes(w.file("y"))
+    np.save(
+        tmp_path / "x.npy", np.random.default_rng(1).uniform(-1, 1, (8, STEPS, INPUTS)).astype(np.float32)
+    )
+    result = quantize(tmp_path / "loop.onnx", Request(tmp_path / "x.npy", method="minmax"))
+    assert [layer.kind for layer in result.report.layers if layer.op_type in ("MatMul", "Gemm")] == [
+        "int8"
+    ] * STEPS
+
+
 def read_names(path: Path) -> dict[str, list[int]]:
     values = onnx.load(path).graph.input
     return {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}

@@ -39,6 +39,8 @@ FOUR_BITS = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 FOUR_BITS_OPSET = 21
 """The first in which DequantizeLinear takes integers of four bits."""
 
+LOOPS = ("Loop", "Scan")
+
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
 
@@ -102,7 +104,8 @@ def _standard_form(file: ModelFile, graph: Graph, rolled: bool) -> tuple[onnx.Mo
         return export.to_onnx(graph), True
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
-    if any(node.domain == "com.microsoft" for node in model.graph.node):
+    loops = any(node.op_type in LOOPS for node in model.graph.node) and export.can_write(graph)
+    if loops or any(node.domain == "com.microsoft" for node in model.graph.node):
         return export.to_onnx(graph), True
     return model, file.is_tflite
 
