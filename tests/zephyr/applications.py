@@ -48,6 +48,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "sample.tinyml.player": "player.slots plays the same model from a slot",
     "sample.tinyml.player.slots": "test_slots.py deploys to it",
+    "tinyml.adapt.settings": "test_adapt.py builds it with more options, and runs its tests",
     "tinyml.adapt.later": "adapt.settings, and the work queue",
     "tinyml.slots.user": "slots, and userspace",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",

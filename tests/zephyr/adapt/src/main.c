@@ -166,4 +166,17 @@ ZTEST(tinyml_adapt, test_a_model_in_use_is_saved_later)
 	zassert_equal(gesture_adapter.adapt.learnt->count, 1);
 }
 
+/* The option -test of an image that runs on this computer; ztest has no header for it. */
+const char *ztest_get_test_args(void);
+
+void test_main(void)
+{
+	(void)settings_load(); /* the counters; what was learnt is there already */
+	if (ztest_get_test_args() != NULL) {
+		k_sleep(K_FOREVER); /* no tests: a computer connects */
+	}
+	ztest_run_all(NULL, false, 1, 1);
+	ztest_verify_all_test_suites_ran();
+}
+
 ZTEST_SUITE(tinyml_adapt, NULL, NULL, before, NULL, NULL);
