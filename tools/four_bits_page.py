@@ -61,7 +61,7 @@ of the layer; all layers that take more may add 2 % to a run |
 
 Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
 bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
-save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
+save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, and those whose
 kernel covers the whole input on other cores. A transposed convolution is computed as a convolution for each
 remainder of a position after the strides, with the kernels for DSP instructions on Helium as well; each
 repeats the bias and the factor of a filter, so filters with fewer than about 18 weights for each of them keep
