@@ -301,10 +301,10 @@ def test_quantised_steps_are_one_int8_layer(kind: str, tmp_path: Path) -> None:
     path.write_bytes(w.file(results[-1]))
     random = np.random.default_rng(3)
     names = read_names(path)
-    np.savez(
-        tmp_path / "calib.npz",
-        **{n: random.uniform(-1, 1, (16, *shape)).astype(np.float32) for n, shape in names.items()},
-    )
+    arrays: dict[str, Any] = {
+        name: random.uniform(-1, 1, (16, *shape)).astype(np.float32) for name, shape in names.items()
+    }
+    np.savez(tmp_path / "calib.npz", **arrays)
     result = quantize(path, Request(tmp_path / "calib.npz", method="minmax"))
     kinds = {layer.op_type: layer.kind for layer in result.report.layers}
     assert kinds[kind.partition(",")[0].upper()] == "int8"
