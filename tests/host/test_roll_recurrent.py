@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ def test_layers_on_top_of_each_other() -> None:
         below = w.node("Tanh", w.node("Add", w.node("MatMul", below, "r"), w.node("Gemm", x, "w", "b")))
         own = w.node("Gemm", below, "w2", "b2")
         above = w.node("Tanh", w.node("Add", own, w.node("MatMul", above, "r2")))
-    rolled(w.graph(above), 2)
+    assert kinds(rolled(w.graph(above), 2)).count("Concat") == 0
 
 
 def other_weights(w: Writer, results: list[str]) -> str:
@@ -259,12 +260,75 @@ def limited(w: Writer) -> str:
     return h
 
 
-@pytest.mark.parametrize("write", [fed_back, limited])
+def odd_candidate(w: Writer, before: bool) -> str:
+    """A GRU whose candidate also reads the state as it is."""
+    w.weights("q", HIDDEN, HIDDEN)
+    w.weights("wz", INPUTS, HIDDEN)
+    w.weights("rz", HIDDEN, HIDDEN)
+    one, h = w.constant("one", 1), "h0"
+    for x in w.inputs(range(STEPS)):
+        z, r = (
+            w.node("Sigmoid", w.node("Add", w.node("MatMul", x, "wz"), w.node("MatMul", h, m)))
+            for m in ("rz", "r")
+        )
+        own = w.node("Add", w.node("Gemm", x, "w", "b"), w.node("MatMul", h, "q"))
+        reset = (
+            w.node("MatMul", w.node("Mul", r, h), "r")
+            if before
+            else w.node("Mul", r, w.node("MatMul", h, "r"))
+        )
+        fresh = w.node("Tanh", w.node("Add", own, reset))
+        h = w.node("Add", w.node("Mul", z, h), w.node("Mul", w.node("Sub", one, z), fresh))
+    return h
+
+
+def one_gate_for_all(w: Writer) -> str:
+    """A cell with a single number that it forgets by."""
+    w.weights("wf", INPUTS, 1)
+    h, c = "h0", "c0"
+    for x in w.inputs(range(STEPS)):
+        into, out, fresh = (
+            w.node("Add", w.node("Gemm", x, "w", "b"), w.node("MatMul", h, "r")) for _ in range(3)
+        )
+        forget = w.node("Sigmoid", w.node("MatMul", x, "wf"))
+        added = w.node("Mul", w.node("Sigmoid", into), w.node("Tanh", fresh))
+        c = w.node("Add", w.node("Mul", forget, c), added)
+        h = w.node("Mul", w.node("Sigmoid", out), w.node("Tanh", c))
+    return h
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        fed_back,
+        limited,
+        one_gate_for_all,
+        partial(odd_candidate, before=True),
+        partial(odd_candidate, before=False),
+    ],
+    ids=["fed back", "limited", "one gate", "odd candidate, before", "odd candidate, after"],
+)
 def test_what_is_no_recurrent_layer_stays(write: Callable[[Writer], str]) -> None:
     w = Writer()
     constants(w, 1)
     graph = w.graph(write(w))
     assert rolled(graph, 0) is graph
+
+
+def test_a_gate_that_does_not_read_the_input() -> None:
+    """Its rows of the matrix are zeros."""
+    w = Writer()
+    constants(w, 3)
+    w.weights("rf", HIDDEN, HIDDEN)
+    h, c = "h0", "c0"
+    for x in w.inputs(range(STEPS)):
+        z = w.node("Add", w.node("Gemm", x, "w", "b"), w.node("MatMul", h, "r"))
+        into, out, fresh = (w.part(z, n * HIDDEN, (n + 1) * HIDDEN) for n in range(3))
+        forget = w.node("Sigmoid", w.node("MatMul", h, "rf"))
+        added = w.node("Mul", w.node("Sigmoid", into), w.node("Tanh", fresh))
+        c = w.node("Add", w.node("Mul", forget, c), added)
+        h = w.node("Mul", w.node("Sigmoid", out), w.node("Tanh", c))
+    rolled(w.graph(h))
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])

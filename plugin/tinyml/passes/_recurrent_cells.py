@@ -57,9 +57,16 @@ def steps(graph: Graph) -> tuple[Forms, dict[str, Step]]:
     forms, found = Forms(graph), dict[str, Step]()
     for node in graph.nodes:
         step = _step(forms, node)
-        if step is not None:
+        if step is not None and _sizes_agree(forms, step):
             found[step.h] = step
     return forms, found
+
+
+def _sizes_agree(forms: Forms, step: Step) -> bool:
+    """Nothing is broadcast: all gates and states have the size of the result."""
+    states = [name for name in (step.h, step.c, step.previous_c, step.previous_h) if name]
+    sizes = {forms.tensors[name].elements for name in states} | {len(gate.bias) for gate in _gates(step)}
+    return sizes == {step.hidden}
 
 
 def _step(forms: Forms, node: Node) -> Step | None:
@@ -208,9 +215,17 @@ def source_of(step: Step, state: str) -> str | None:
 def _same_weights(step: Step, state: str, other: Step) -> bool:
     """Whether ``other`` computes the same with its own input and state; it may lack a state that is zero."""
     x = source_of(step, state)
-    if x is None:
+    if x is None or not _usual(step, x, state):
         return False
     return any(_equal(step, (x, state), other, names) for names in _roles(other))
+
+
+def _usual(step: Step, x: str, state: str) -> bool:
+    """Whether every gate depends on what the operators of ONNX let it depend on."""
+    *gates, last = step.gates
+    through = {x, step.candidate_state} if step.candidate_state else {x} if step.reset else {x, state}
+    fine = all(gate.matrices.keys() <= {x, state} for gate in gates) and last.matrices.keys() <= through
+    return fine and (step.reset is None or step.reset.matrices.keys() <= {state})
 
 
 def _roles(step: Step) -> Iterator[tuple[str, str]]:
@@ -272,6 +287,7 @@ def weights(step: Step, x: str, state: str) -> tuple[Array, Array, Array]:
     if step.reset is not None:
         recurrent[-1] = step.reset.matrices.get(state, zeros)
         second[-step.hidden :] = step.reset.bias
-    w = np.concatenate([gate.matrices[x] for gate in step.gates])
+    width = next(gate.matrices[x].shape[1] for gate in step.gates if x in gate.matrices)
+    w = np.concatenate([gate.matrices.get(x, np.zeros((step.hidden, width))) for gate in step.gates])
     r, b = np.concatenate(recurrent), np.concatenate([*biases, second])
     return w.astype(np.float32), r.astype(np.float32), b.astype(np.float32)

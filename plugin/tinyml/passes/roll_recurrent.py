@@ -24,15 +24,16 @@ from tinyml.passes.remove_dead_code import remove_dead_code
 def roll_recurrent(graph: Graph) -> Graph:
     """Keras writes recurrent layers as loops, which the importers unroll; some exporters unroll them."""
     forms, found = steps(graph)
-    rolled = False
     edit = Editor(graph)
+    rolled = []
     for chain in chains(found):
         sources = [x for x, _ in roles_in(chain)]
         if not _depends(graph, sources, {step.h for step in chain}):
-            _roll(edit, forms, chain, sources)
-            rolled = True
+            rolled.append(_roll(edit, forms, chain, sources))
     if not rolled:
         return graph
+    for every, last, place in rolled:
+        _read_all_steps(edit, every, last, place)
     ordered = edit.graph()
     return remove_dead_code(ordered.with_nodes(_in_order(ordered)))
 
@@ -46,7 +47,10 @@ def _depends(graph: Graph, names: Sequence[str], on: set[str]) -> bool:
     return not reached.isdisjoint(names)
 
 
-def _roll(edit: Editor, forms: Forms, chain: Sequence[Step], sources: Sequence[str]) -> None:
+def _roll(
+    edit: Editor, forms: Forms, chain: Sequence[Step], sources: Sequence[str]
+) -> tuple[Tensor, str, int]:
+    """Put the layer in place of its steps. Returns all steps, the last one, and its place among them."""
     roles = roles_in(chain)
     first, general = chain[0], chain[-1]
     hidden, count = general.hidden, len(chain)
@@ -86,7 +90,7 @@ def _roll(edit: Editor, forms: Forms, chain: Sequence[Step], sources: Sequence[s
     _replace_steps(edit, chain[:-1], results[0], reverse)
     if general.c and (cell := edit.producer(general.c)) is not None:
         edit.replace(cell, [_reshaped(edit, general.c, name, results[2].name)])
-    _read_all_steps(edit, results[0], results[1].name, 0 if reverse else count - 1)
+    return results[0], results[1].name, 0 if reverse else count - 1
 
 
 def _reshaped(edit: Editor, result: str, name: str, source: str) -> Node:
