@@ -20,6 +20,7 @@ from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import dequantize
 
 MOST_ELEMENTS = 4096
 """Of a tensor that is looked at; gates are smaller."""
@@ -160,7 +161,7 @@ class Forms:
         if weights.data is None or len(weights.shape) != 2 or x.dtype is not DType.FLOAT32:
             return None
         matrix = _real(weights) if isinstance(node.op, Dense) else _real(weights).T
-        if matrix is None or x.elements != matrix.shape[1] or x.is_constant:
+        if x.elements != matrix.shape[1] or x.is_constant:
             return None
         bias = Affine({}, np.zeros(len(matrix)))
         if isinstance(node.op, Dense):
@@ -193,13 +194,4 @@ class Forms:
 
 def _real(weights: Tensor) -> Array:
     """Constant weights as real numbers; of bytes, the products with their scales."""
-    values = weights.value.astype(np.float32)
-    if weights.quant is None:
-        return values
-    along = [1] * len(weights.shape)
-    if weights.quant.axis is not None:
-        along[weights.quant.axis] = -1
-    scales = np.asarray(weights.quant.scales, np.float32).reshape(along if weights.quant.per_channel else ())
-    zeros = np.asarray(weights.quant.zero_points).reshape(along if weights.quant.per_channel else ())
-    products: Array = ((values - zeros) * scales).astype(np.float32)
-    return products
+    return weights.value if weights.quant is None else dequantize(weights.value, weights.quant)

@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Protocol
 
 import numpy as np
 
@@ -16,23 +15,13 @@ from tinyml.ir import Layer, Tensor
 from tinyml.ops.conv.nibbles import ConvNibbles
 from tinyml.ops.conv.phases import Phase, phases
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.shared.overlay import Sliding
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.records import in_zero, output_limits
 from tinyml.ops.weighted.weighted import Weighted
 
 REPEATED_BYTES = 9
 """Bias, factor and exponent of a filter, which every part has."""
-
-
-class Spread(Protocol):
-    """What a transposed convolution is described by."""
-
-    @property
-    def strides(self) -> Sequence[int]: ...
-    @property
-    def dilations(self) -> Sequence[int]: ...
-    @property
-    def pads(self) -> Sequence[int]: ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,7 @@ class Part:
         return int(np.prod(self.weights.shape[1:]))
 
 
-def parts(layer: Layer[Weighted], op: Spread) -> Iterator[Part]:
+def parts(layer: Layer[Weighted], op: Sliding) -> Iterator[Part]:
     """Outputs that meet no tap have one of weight zero."""
     w, y = layer.input(1), layer.output.shape
     axes = [
@@ -68,19 +57,19 @@ def parts(layer: Layer[Weighted], op: Spread) -> Iterator[Part]:
         yield Part(rows, columns, replace(layer, inputs=(layer.inputs[0], taps, *layer.inputs[2:])))
 
 
-def column_bytes(layer: Layer[Weighted], op: Spread, kernel: ConvNibbles) -> int:
+def column_bytes(layer: Layer[Weighted], op: Sliding, kernel: ConvNibbles) -> int:
     """What the kernel needs for the largest of the parts."""
     return max(kernel.columns_bytes(part.filter_elements, part.weights.shape[3]) for part in parts(layer, op))
 
 
-def row_bytes(layer: Layer[Weighted], op: Spread) -> int:
+def row_bytes(layer: Layer[Weighted], op: Sliding) -> int:
     """A row of outputs, if those of a part are not neighbours."""
     _, _, width, channels = layer.output.shape
     stride = op.strides[1]
     return -(-width // stride) * channels if stride > 1 else 0
 
 
-def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Spread, kernel: ConvNibbles, function: str) -> None:
+def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvNibbles, function: str) -> None:
     """A call for each part."""
     x, y = layer.input(0).shape, layer.output.shape
     sheet.include("<tinyml/conv.h>")
@@ -123,7 +112,7 @@ def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Spread, kernel: ConvNib
         sheet.call(function, record, sheet.x(), sheet.element(sheet.y(), place, 0), sheet.scratch)
 
 
-def repeated_bytes(layer: Layer[Weighted], op: Spread) -> int:
+def repeated_bytes(layer: Layer[Weighted], op: Sliding) -> int:
     """What parts repeat for each filter."""
     count = sum(1 for _ in parts(layer, op))
     return (count - 1) * REPEATED_BYTES * layer.output.shape[3]
