@@ -25,6 +25,9 @@ from tinyml.ops.shared.quant import dequantize
 MOST_ELEMENTS = 4096
 """Of a tensor that is looked at; gates are smaller."""
 
+DEEPEST = 100
+"""Operations from a gate to the products it adds up; a long chain of additions is no gate."""
+
 UNLIMITED = (-math.inf, math.inf)
 
 
@@ -60,6 +63,7 @@ class Forms:
         self.tensors = graph.tensors
         self.producers = graph.producers()
         self._affine: dict[str, Affine | None] = {}
+        self._depth = 0
 
     def root(self, name: str) -> str:
         """The tensor that ``name`` has the elements of, in another shape."""
@@ -120,8 +124,9 @@ class Forms:
     def affine(self, name: str) -> Affine | None:
         """A sum with at least one matrix, or a constant; None for everything else."""
         if name not in self._affine:
-            self._affine[name] = None  # a cell that refers to itself has no such form
-            self._affine[name] = self._find(self.tensors[name])
+            self._depth += 1
+            self._affine[name] = self._find(self.tensors[name]) if self._depth <= DEEPEST else None
+            self._depth -= 1
         return self._affine[name]
 
     def _find(self, tensor: Tensor) -> Affine | None:

@@ -175,17 +175,19 @@ def _candidate(forms: Forms, h: str, update: Affine, candidate: str, previous: s
 
 
 def chains(found: dict[str, Step]) -> list[list[Step]]:
-    """Steps that follow each other, at least two, with the same weights."""
-    for step in found.values():
+    """Steps that follow each other, at least two, with the same weights. No step is in two chains."""
+    length: dict[int, int] = {}
+    for step in found.values():  # in the graph's order, so that what a step follows is known before it
         step.before = _predecessor(step, found)
-    followed = {id(step.before) for step in found.values() if step.before is not None}
-    result = []
-    for step in found.values():
-        if id(step) in followed:
-            continue
-        chain = [step]
-        while chain[0].before is not None:
-            chain.insert(0, chain[0].before)
+        length[id(step)] = length[id(step.before)] + 1 if step.before is not None else 1
+    result, taken = [], set[int]()
+    for step in sorted(found.values(), key=lambda step: -length[id(step)]):  # the longest first
+        chain: list[Step] = []
+        last: Step | None = step
+        while last is not None and id(last) not in taken:
+            taken.add(id(last))
+            chain.insert(0, last)
+            last = last.before
         if len(chain) > 1:
             result.append(chain)
     return result
@@ -193,7 +195,7 @@ def chains(found: dict[str, Step]) -> list[list[Step]]:
 
 def _predecessor(step: Step, found: dict[str, Step]) -> Step | None:
     """The step whose result is this one's state."""
-    for name in step.sources | {step.previous_h}:
+    for name in sorted(step.sources | {step.previous_h}):
         other = found.get(name)
         if other is None or other is step or other.cell != step.cell or other.hidden != step.hidden:
             continue
@@ -229,13 +231,15 @@ def _usual(step: Step, x: str, state: str) -> bool:
 
 
 def _roles(step: Step) -> Iterator[tuple[str, str]]:
-    """The pairs of input and state that a step may have."""
+    """The pairs of input and state that a step may have: one only, if it follows another step."""
     names = sorted(step.sources - {step.candidate_state})
-    if step.cell == "gru" and step.previous_h:
+    if step.before is not None:
+        yield _role(step, step.before.h)
+    elif step.cell == "gru" and step.previous_h:
         yield from ((name, step.previous_h) for name in names if name != step.previous_h)
     elif len(names) == 1:
         yield names[0], ""
-    elif len(names) == 2:
+    elif len(names) == 2 and step.cell != "gru":
         yield from _both_ways((names[0], names[1]))
 
 
@@ -245,21 +249,29 @@ def _equal(step: Step, mine: tuple[str, str], other: Step, theirs: tuple[str, st
         del own_gates[MISSING[step.cell]]
     if len(own_gates) != len(its_gates):
         return False
-    gates = zip(own_gates, its_gates, strict=True)
-    for a, b in gates:
-        if not np.allclose(a.bias, b.bias, CLOSE, CLOSE):
+    first = theirs[1] == ""
+    if first and (other.previous_c or other.previous_h):
+        return False
+    pairs = [(mine[0], theirs[0]), (mine[1], theirs[1]), (step.candidate_state, other.candidate_state)]
+    return all(
+        _same_gate(own, its, pairs, CLOSE if first else 0)
+        for own, its in zip(own_gates, its_gates, strict=True)
+    )
+
+
+def _same_gate(own: Affine, its: Affine, pairs: Sequence[tuple[str, str]], close: float) -> bool:
+    """Whether two gates have the same bias and the same matrix for each pair of operands, and no other."""
+    if not its.matrices.keys() <= {right for _, right in pairs}:
+        return False
+    if not np.allclose(own.bias, its.bias, close, close):
+        return False
+    for left, right in pairs:
+        a, b = own.matrices.get(left), its.matrices.get(right)
+        if right == "":
+            continue  # zeros
+        if (a is None) != (b is None) or (a is not None and b is not None and not np.array_equal(a, b)):
             return False
-        pairs = [(mine[0], theirs[0]), (mine[1], theirs[1]), (step.candidate_state, other.candidate_state)]
-        for left, right in pairs:
-            own, its = a.matrices.get(left), b.matrices.get(right)
-            if right == "":
-                continue  # zeros
-            if (own is None) != (its is None):
-                return False
-            if own is not None and its is not None and not np.array_equal(own, its):
-                return False
-    other_first = theirs[1] == ""
-    return not other_first or (not other.previous_c and not other.previous_h)
+    return True
 
 
 def _gates(step: Step) -> list[Affine]:

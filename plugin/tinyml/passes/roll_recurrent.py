@@ -26,22 +26,24 @@ def roll_recurrent(graph: Graph) -> Graph:
     forms, found = steps(graph)
     edit = Editor(graph)
     rolled = []
+    ordered = graph.nodes
     for chain in chains(found):
         sources = [x for x, _ in roles_in(chain)]
-        if not _depends(graph, sources, {step.h for step in chain}):
+        if not _depends(ordered, sources, {step.h for step in chain}):
             rolled.append(_roll(edit, forms, chain, sources))
+            ordered = _in_order(edit.graph())  # a layer reads all its inputs before its first result
     if not rolled:
         return graph
     for every, last, place in rolled:
         _read_all_steps(edit, every, last, place)
-    ordered = edit.graph()
-    return remove_dead_code(ordered.with_nodes(_in_order(ordered)))
+    result = edit.graph()
+    return remove_dead_code(result.with_nodes(_in_order(result)))
 
 
-def _depends(graph: Graph, names: Sequence[str], on: set[str]) -> bool:
+def _depends(ordered: Sequence[Node], names: Sequence[str], on: set[str]) -> bool:
     """Whether an input of the steps is computed from their results, as a decoder's is."""
     reached = set(on)
-    for node in graph.nodes:
+    for node in ordered:
         if not reached.isdisjoint(node.inputs):
             reached.update(node.outputs)
     return not reached.isdisjoint(names)
