@@ -26,7 +26,7 @@ def roll_recurrent(graph: Graph) -> Graph:
     forms, found = steps(graph)
     edit = Editor(graph)
     rolled = []
-    ordered = graph.nodes
+    ordered = list(graph.nodes)
     for chain in chains(found):
         sources = [x for x, _ in roles_in(chain)]
         if not _depends(ordered, sources, {step.h for step in chain}):
