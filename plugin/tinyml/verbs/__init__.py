@@ -19,6 +19,7 @@ from tinyml.verbs.cost import Cost
 from tinyml.verbs.demo import Demo
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
+from tinyml.verbs.esphome import Esphome
 from tinyml.verbs.evaluate import Evaluate
 from tinyml.verbs.evidence import Evidence
 from tinyml.verbs.explore import Explore
@@ -79,6 +80,7 @@ VERBS: tuple[Verb, ...] = (
     Arduino(),
     EspIdf(),
     CmsisPack(),
+    Esphome(),
     CmakePackage(),
     PrintSchema(),
     Completion(),
