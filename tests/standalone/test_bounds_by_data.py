@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of what takes its way by data: trees and sorting. No run exceeds them, and the worst is close."""
+"""Bounds of what takes its way by data: trees, sorting, boxes. No run exceeds them, and the worst is close."""
 
 from __future__ import annotations
 
@@ -68,6 +68,70 @@ def test_the_worst_run_is_close(
     assert found.least_instructions <= min(runs.instructions)
     assert max(runs.instructions) <= found.instructions <= close * max(runs.instructions)
     assert (STATED in found.assumptions) == (node.name == "trees")
+
+
+BOXES, KEPT, OVERLAP = 20, 5, 0.55
+CLOSE_TO_ZERO = np.float32(1.4e-45)
+
+
+def suppression(rows: int) -> onnx.ModelProto:
+    """NonMaxSuppression of boxes of one class."""
+    value = helper.make_tensor_value_info
+    constants = [
+        numpy_helper.from_array(np.asarray([rows]), "rows"),
+        numpy_helper.from_array(np.asarray([OVERLAP], np.float32), "overlap"),
+    ]
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "rows", "overlap"], ["y"], "nms")
+    inputs = [
+        value("boxes", TensorProto.FLOAT, [1, BOXES, 4]),
+        value("scores", TensorProto.FLOAT, [1, 1, BOXES]),
+    ]
+    graph = helper.make_graph([node], "nms", inputs, [value("y", TensorProto.INT64, None)], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def hard_boxes(rows: int) -> list[tuple[Array, Array]]:
+    """All chosen boxes overlap each other, but not enough; the others equal the last of them.
+
+    Some are nested; others are so thin that without an FPU, products and quotients take longest. Corners are
+    given in both orders.
+    """
+    random = np.random.default_rng(38)
+    found = []
+    falling = -np.arange(BOXES, dtype=np.float32)
+    for scores in (-falling, falling, 0 * falling, *random.uniform(0, 1, (6, BOXES)).astype(np.float32)):
+        place = np.minimum(np.argsort(np.argsort(-scores, kind="stable"), kind="stable"), rows - 2)
+        half = np.float32(1.4) ** place
+        start = 0.95 * place
+        for corners in (
+            np.stack([-half, -half, half, half], 1),
+            np.stack([start, 0 * start, start + 3.4, 0 * start + CLOSE_TO_ZERO], 1),
+            random.uniform(0, 1, (BOXES, 4)),
+        ):
+            boxes = corners.astype(np.float32)
+            found += [(boxes, scores), (boxes[:, [2, 3, 0, 1]], scores)]
+    return [(boxes[None], scores[None, None]) for boxes, scores in found]
+
+
+@pytest.mark.parametrize(
+    "core, rows, close",
+    [
+        ("cortex-m3", KEPT, 1.4),
+        ("cortex-m3", BOXES, 2.0),
+        *((core, rows, 1.12) for core in ("cortex-m4", "cortex-m7") for rows in (KEPT, BOXES)),
+    ],
+)
+def test_the_worst_choice_of_boxes_is_close(core: str, rows: int, close: float, tmp_path: Path) -> None:
+    onnx.save(suppression(rows), tmp_path / "m.onnx")
+    machine = harness.find_machine(f"qemu-{core}")
+    compiled = compile_model(tmp_path / "m.onnx", Options("m", core))
+    found = bound_files(compiled.files, machine)
+    names = compiled.graph.inputs
+    samples = [dict(zip(names, pair, strict=True)) for pair in hard_boxes(rows)]
+    runs = harness.run_files(compiled.files, machine.name, samples)
+    assert runs.instructions is not None
+    assert found.least_instructions <= min(runs.instructions)
+    assert max(runs.instructions) <= found.instructions <= close * max(runs.instructions)
 
 
 def test_a_tree_that_is_deeper_than_it_says_is_found(tmp_path: Path) -> None:

@@ -58,13 +58,14 @@ def set_merges(
             place = dominators[number]
             operation.merge = AT_RETURN if place in (leave, None) else int(place or 0)
         elif operation.cond != ALWAYS:
-            branch = _same_condition(operations[number : number + 5])
+            behind = operations[number : number + 8]
+            branch = _by_its_flags(behind) if operation.flags & Flag.SETS else _same_condition(behind[:5])
             place = None if branch is None else dominators[number + branch]
-            if place in (leave, None):
+            if place is None:
                 operation.merge = index.get(operation.address + operation.size, AT_RETURN)
             else:
                 start = starts[number]
-                operation.merge = int(place or 0)
+                operation.merge = AT_RETURN if place == leave else place
                 operation.again = NO_LOOP if start is None else operations[start].address
     return followers
 
@@ -75,6 +76,17 @@ def _same_condition(operations: Sequence[Operation]) -> int | None:
         if one.kind is Kind.BRANCH and one.cond >> 1 == operations[0].cond >> 1:
             return number
         if one.flags & Flag.SETS or not Kind.NOP <= one.kind <= Kind.ORN or one.rd == PC:
+            return None
+    return None
+
+
+def _by_its_flags(operations: Sequence[Operation]) -> int | None:
+    """How far after a conditional operation that sets flags a branch by them is: `cmpne`, `bgt`."""
+    for number, one in enumerate(operations):
+        if one.kind is Kind.BRANCH and one.cond != ALWAYS:
+            return number
+        jumps = one.rd == PC and Kind.MOV <= one.kind <= Kind.ORN
+        if not Kind.NOP <= one.kind <= Kind.TEQ or (number and one.flags & Flag.SETS) or jumps:
             return None
     return None
 

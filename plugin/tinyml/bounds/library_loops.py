@@ -3,7 +3,8 @@
 """Loops of the compiler's library that end by data, and how often they can turn.
 
 These functions work on words of 32 or 64 bits, and their loops move them by at least one bit in each turn:
-they normalise a number that is close to zero, or compute a quotient bit by bit.
+they normalise a number that is close to zero, or compute a quotient bit by bit. A loop that ends when one bit
+is set moves a number that is not zero up to there: it turns no more often than there are bits below.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tinyml.bounds.operations import ALWAYS, Kind, Operation
+from tinyml.bounds.loops import Loop, innermost
+from tinyml.bounds.operations import ALWAYS, Flag, Kind, Operation
 
 _WORD, _TWO_WORDS = 32, 64
 _TURNS = (
@@ -33,8 +35,10 @@ def limit_loops(
 ) -> set[str]:
     """Give the branches that end such loops their limit; returns the functions that have some."""
     found = set()
+    loops = innermost(followers)
     for number, operation in enumerate(operations):
-        if turns(functions[number]) and operation.again and not _is_branch(operation):
+        waits = operation.again and not _is_branch(operation) and not operation.flags & Flag.SETS
+        if turns(functions[number]) and waits:
             operation.again, operation.merge = 0, number + 1  # turns are counted at branches
         by_data = operation.kind in (Kind.BRANCH, Kind.BRANCH_ZERO) and len(followers[number]) == 2
         most = turns(functions[number]) if by_data else 0
@@ -42,9 +46,23 @@ def limit_loops(
             continue
         passes, takes = (_reaches(followers, start, number) for start in followers[number])
         if passes != takes:
-            operation.limit, operation.extra = most, int(not takes)
+            fewer = _until_a_bit(operations, loops[number], followers[number], most)
+            operation.limit, operation.extra = fewer or most, int(not takes)
             found.add(functions[number])
     return found
+
+
+def _until_a_bit(
+    operations: Sequence[Operation], loop: Loop | None, after: Sequence[int], word: int
+) -> int | None:
+    """How often the branch at the end of a loop goes back at most, if the loop tests one bit."""
+    if loop is None or loop.start not in after:
+        return None
+    tested = [operations[node].imm for node in loop.body if operations[node].kind is Kind.TST]
+    if len(tested) != 1 or tested[0] <= 0 or tested[0] & (tested[0] - 1):
+        return None
+    below = tested[0].bit_length() - 1 + word - _WORD
+    return max(1, below - 1)
 
 
 def _is_branch(operation: Operation) -> bool:

@@ -308,6 +308,17 @@ void compute(const struct op *op)
 	set_reg(op->rd, result);
 }
 
+bool tells_flags(const struct op *op)
+{
+	const struct state before = now;
+	bool known;
+
+	compute(op);
+	known = !(now.flags_unknown & (FLAG_N | FLAG_Z));
+	now = before;
+	return known;
+}
+
 void compute_perhaps(const struct op *op)
 {
 	struct state before = now;

@@ -9,6 +9,8 @@
 
 bool only_computes(const struct op *op);
 void compute(const struct op *op);
+/* Whether the flags are known after an instruction that sets them. */
+bool tells_flags(const struct op *op);
 /* An instruction whose condition is not known: its results become unknown where they change
  * anything. */
 void compute_perhaps(const struct op *op);

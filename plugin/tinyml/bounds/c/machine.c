@@ -280,10 +280,15 @@ int condition(unsigned cond)
 					FLAG_Z | FLAG_N | FLAG_V};
 	const bool n = now.flags & FLAG_N, z = now.flags & FLAG_Z, c = now.flags & FLAG_C,
 		   v = now.flags & FLAG_V;
+	const uint8_t known = (uint8_t)~now.flags_unknown;
 	bool holds;
 
 	if (cond >= 14u) {
 		return 1;
+	}
+	if ((cond >> 1 == 4u && ((known & FLAG_Z && z) || (known & FLAG_C && !c))) ||
+	    (cond >> 1 == 6u && known & FLAG_Z && z)) {
+		return (int)(cond & 1u); /* hi, gt and their opposites: one flag decides */
 	}
 	if (now.flags_unknown & needs[cond >> 1]) {
 		return -1;

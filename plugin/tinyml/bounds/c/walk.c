@@ -153,6 +153,12 @@ static int zero(const struct op *op)
 	return value.unknown ? -1 : (value.bits == 0u) != ((op->flags & F_OTHERWISE) != 0);
 }
 
+/* Whether a branch follows a conditional instruction, and both of its ways tell where it goes. */
+static bool decides_branch(const struct op *op)
+{
+	return op->again != 0u && (!(op->flags & F_SETS) || tells_flags(op));
+}
+
 static void step(const struct op *op)
 {
 	const uint32_t next = op->address + op->size;
@@ -170,7 +176,7 @@ static void step(const struct op *op)
 	}
 	if (op->cond < 14 || op->kind == K_BRANCH_ZERO) {
 		if (holds < 0 && now.force == FREE && only_computes(op) && op->rd != SP &&
-		    op->again == 0u) { /* else a branch by the same condition follows */
+		    !decides_branch(op)) {
 			compute_perhaps(op);
 			now.pc = next;
 			spend(op, false);

@@ -10,7 +10,7 @@ from tinyml.base.errors import ModelError
 from tinyml.cores.targets import Target
 from tinyml.ir import Layer, Tensor
 from tinyml.ops.boxes.detection import DetectionPostProcess
-from tinyml.ops.boxes.nms import BOX_BYTES, countable, floats, is_byte, stored_bytes
+from tinyml.ops.boxes.nms import KEY_ALIGNMENT, chosen_bytes, countable, floats, is_byte, stored_bytes
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.shared.flexbuffer_options import flag, option, present, real
@@ -21,7 +21,7 @@ class DetectionKernel(Kernel[DetectionPostProcess]):
     """A heap of candidates; boxes are decoded one by one, and compared with those that are chosen already."""
 
     library = Library.PORTABLE
-    scratch_alignment = 8
+    scratch_alignment = KEY_ALIGNMENT
     key_bytes: int
 
     def functions(self, layer: Layer[DetectionPostProcess]) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ class DetectionKernel(Kernel[DetectionPostProcess]):
 
     def _chosen_bytes(self, layer: Layer[DetectionPostProcess]) -> int:
         op = layer.op
-        return BOX_BYTES * max(min(op.per_class or op.most, layer.input(0).shape[1]), 1)
+        return chosen_bytes(min(op.per_class or op.most, layer.input(0).shape[1]))
 
     def _heap_bytes(self, layer: Layer[DetectionPostProcess]) -> int:
         return self.key_bytes * max(layer.input(0).shape[1], 1)

@@ -17,7 +17,8 @@ from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.shared.operands import integers, numbers_from, of_type, optional, present
 from tinyml.ops.shared.quant import dequantize
 
-BOX_BYTES = 16  # of struct overlap_box
+BOX_BYTES = 20  # of struct overlap_box
+KEY_ALIGNMENT = 8
 PER_CLASS, OVERLAP, SCORE, BOXES = 2, 3, 4, 5  # inputs that may arrive at run time
 
 
@@ -129,18 +130,23 @@ def _value(inputs: Sequence[Array | None], index: int) -> Array | None:
     return None if array is None else np.asarray(array).reshape(-1)[0]
 
 
+def chosen_bytes(most: int) -> int:
+    """Memory for boxes that are chosen, behind which keys follow."""
+    return -(-BOX_BYTES * max(most, 1) // KEY_ALIGNMENT) * KEY_ALIGNMENT
+
+
 class NmsKernel(Kernel[NonMaxSuppression]):
     """A heap of candidates; each is compared with the boxes that are chosen already."""
 
     library = Library.PORTABLE
-    scratch_alignment = 8
+    scratch_alignment = KEY_ALIGNMENT
     suffix: str
     key_bytes: int
 
     def _chosen_bytes(self, layer: Layer[NonMaxSuppression]) -> int:
         op, boxes = layer.op, layer.input(0).shape[1]
         most = boxes if layer.has_input(PER_CLASS) else min(op.per_class, boxes)
-        return BOX_BYTES * max(min(most, op.rows + 1), 1)
+        return chosen_bytes(min(most, op.rows + 1))
 
     def scratch_bytes(self, layer: Layer[NonMaxSuppression], target: Target) -> int:
         return self._chosen_bytes(layer) + self.key_bytes * max(layer.input(0).shape[1], 1)

@@ -51,11 +51,23 @@ static inline int32_t candidates_index(candidates_key key)
 	return (int32_t)(CANDIDATE_LAST - ((uint32_t)key & CANDIDATE_LAST));
 }
 
-static inline void candidates_sink(candidates_key *heap, int32_t count, int32_t at)
+/* How many there are depends on data. No loop turns more often than `most` allows, which does not:
+ * so there is a bound of the instructions. */
+struct candidates {
+	candidates_key *heap;
+	int32_t count;
+	int32_t most; /* as many, or more */
+};
+
+/* `low` is the least index that a child can have in each turn. */
+__attribute__((noinline)) static void candidates_sink(const struct candidates *from, int32_t at)
 {
+	candidates_key *heap = from->heap;
+	const int32_t count = from->count;
+	const int32_t most = from->most;
 	const candidates_key key = heap[at];
 
-	for (;;) {
+	for (int32_t low = 2 * at + 1; low < most; low = 2 * low + 1) {
 		int32_t child = 2 * at + 1;
 
 		if (child >= count) {
@@ -73,20 +85,26 @@ static inline void candidates_sink(candidates_key *heap, int32_t count, int32_t 
 	heap[at] = key;
 }
 
-static inline void candidates_order(candidates_key *heap, int32_t count)
+static inline void candidates_order(const struct candidates *all)
 {
-	for (int32_t at = count / 2 - 1; at >= 0; at--) {
-		candidates_sink(heap, count, at);
+	const int32_t parents = all->count / 2;
+
+	for (int32_t at = all->most / 2 - 1; at >= 0; at--) {
+		if (at < parents) {
+			candidates_sink(all, at);
+		}
 	}
 }
 
-/* The index of the best of `count` candidates, which leaves the heap. */
-static inline int32_t candidates_next(candidates_key *heap, int32_t count)
+/* The index of the best, which leaves the heap. */
+__attribute__((noinline)) static int32_t candidates_next(struct candidates *from)
 {
-	const candidates_key best = heap[0];
+	const candidates_key best = from->heap[0];
 
-	heap[0] = heap[count - 1];
-	candidates_sink(heap, count - 1, 0);
+	from->count--;
+	from->most--;
+	from->heap[0] = from->heap[from->count];
+	candidates_sink(from, 0);
 	return candidates_index(best);
 }
 

@@ -47,7 +47,7 @@ static struct overlap_box detection_decode(const struct tinyml_detection *p,
 	const float h = 0.5f * tinyml_expf(coded[2]) * height;
 	const float w = 0.5f * tinyml_expf(coded[3]) * width;
 
-	return (struct overlap_box){y - h, x_ - w, y + h, x_ + w};
+	return overlap_corners(y - h, x_ - w, y + h, x_ + w);
 }
 
 static float detection_score(const struct tinyml_detection *p, candidates_score score)
@@ -69,7 +69,7 @@ static void detection_store(struct tinyml_detected *y, int32_t at, const struct 
 static void detection_clear(struct tinyml_detected *y, int32_t rows)
 {
 	for (int32_t i = 0; i < rows; i++) {
-		const struct overlap_box none = {0.0f, 0.0f, 0.0f, 0.0f};
+		const struct overlap_box none = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
 
 		detection_store(y, i, &none, 0, 0.0f);
 	}
@@ -146,7 +146,7 @@ static void detection_together(const struct tinyml_detection *p, const struct de
 			       candidates_key *heap, int32_t *order)
 {
 	const int32_t kinds = p->kinds < p->classes ? p->kinds : p->classes;
-	int32_t left = 0;
+	struct candidates left = {heap, 0, p->boxes};
 	int32_t found = 0;
 
 	detection_clear(y, p->most * p->kinds);
@@ -155,17 +155,21 @@ static void detection_together(const struct tinyml_detection *p, const struct de
 		const candidates_score best = own[detection_best(own, p->classes)];
 
 		if (detection_score(p, best) >= p->score) {
-			heap[left++] = candidates_make(best, i);
+			heap[left.count++] = candidates_make(best, i);
 		}
 	}
-	candidates_order(heap, left);
-	while (left > 0 && found < p->most) {
-		const int32_t i = candidates_next(heap, left--);
+	candidates_order(&left);
+	for (int32_t turn = 0; turn < p->boxes; turn++) {
+		if (left.count == 0 || found == p->most) {
+			break;
+		}
+		const int32_t i = candidates_next(&left);
 		const candidates_score *own = &x->scores[i * p->score_stride + p->background];
 		struct overlap_box *box = &chosen[found];
 
 		*box = detection_decode(p, x, i);
-		if (overlap_any(chosen, found, box, p->overlap)) {
+		if (overlap_any(chosen, found, turn < p->most ? turn : p->most - 1, box,
+				p->overlap)) {
 			continue;
 		}
 		if (kinds > 1) {
@@ -195,7 +199,7 @@ static int32_t detection_insert(struct tinyml_detected *y, int32_t count, int32_
 	}
 	for (; at > 0 && y->scores[at - 1] < score; at--) {
 		const float *before = &y->boxes[4 * (at - 1)];
-		const struct overlap_box moved = {before[0], before[1], before[2], before[3]};
+		const struct overlap_box moved = {before[0], before[1], before[2], before[3], 0.0f};
 
 		detection_store(y, at, &moved, (int32_t)y->classes[at - 1], y->scores[at - 1]);
 	}
@@ -212,7 +216,7 @@ static void detection_by_class(const struct tinyml_detection *p, const struct de
 	detection_clear(y, p->most * p->kinds);
 	for (int32_t class = 0; class < p->classes && p->most > 0; class ++) {
 		const candidates_score *own = &x->scores[p->background + class];
-		int32_t left = 0;
+		struct candidates left = {heap, 0, p->boxes};
 		int32_t taken = 0;
 
 		for (int32_t i = 0; i < p->boxes; i++) {
@@ -222,12 +226,12 @@ static void detection_by_class(const struct tinyml_detection *p, const struct de
 			/* when all places are taken, the others have no chance */
 			if (real >= p->score &&
 			    (found < p->most || real > y->scores[p->most - 1])) {
-				heap[left++] = candidates_make(score, i);
+				heap[left.count++] = candidates_make(score, i);
 			}
 		}
-		candidates_order(heap, left);
-		while (left > 0 && taken < p->per_class) {
-			const int32_t i = candidates_next(heap, left--);
+		candidates_order(&left);
+		while (left.count > 0 && taken < p->per_class) {
+			const int32_t i = candidates_next(&left);
 			const float score = detection_score(p, own[i * p->score_stride]);
 			struct overlap_box *box = &chosen[taken];
 
@@ -235,7 +239,7 @@ static void detection_by_class(const struct tinyml_detection *p, const struct de
 				break;
 			}
 			*box = detection_decode(p, x, i);
-			if (!overlap_any(chosen, taken, box, p->overlap)) {
+			if (!overlap_any(chosen, taken, taken, box, p->overlap)) {
 				taken++;
 				found = detection_insert(y, found, p->most, box, class, score);
 			}

@@ -26,70 +26,101 @@ static struct overlap_box nms_box(const struct tinyml_nms *p, const candidates_s
 		const float w = c / 2.0f;
 		const float h = d / 2.0f;
 
-		return (struct overlap_box){b - h, a - w, b + h, a + w};
+		return overlap_corners(b - h, a - w, b + h, a + w);
 	}
-	return (struct overlap_box){
-		a < c ? a : c,
-		b < d ? b : d,
-		a < c ? c : a,
-		b < d ? d : b,
-	};
+	return overlap_corners(a < c ? a : c, b < d ? b : d, a < c ? c : a, b < d ? d : b);
 }
 
-/* The boxes of a class that may be chosen, in a heap; returns how many. */
-static int32_t nms_collect(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits,
-			   const candidates_score *scores, candidates_key *heap)
+/* The boxes of a class that may be chosen. */
+static struct candidates nms_collect(const struct tinyml_nms *p,
+				     const struct tinyml_nms_limits *limits,
+				     const candidates_score *scores, candidates_key *heap)
 {
-	int32_t count = 0;
+	struct candidates all = {heap, 0, limits->boxes};
 
 	for (int32_t i = 0; i < limits->boxes; i++) {
 		const float score = nms_real(scores[i], p->score_scale, p->score_zero);
 
 		if (p->scored ? score > limits->score : score == score) {
-			heap[count++] = candidates_make(scores[i], i);
+			heap[all.count++] = candidates_make(scores[i], i);
 		}
 	}
-	candidates_order(heap, count);
-	return count;
+	candidates_order(&all);
+	return all;
+}
+
+/* The work of a class, as far as it does not depend on data: candidates are looked at in turn, and
+ * before a turn, no more boxes are chosen than there were turns, and places for another are left.
+ */
+static int32_t nms_most(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits,
+			int32_t turn)
+{
+	const int32_t most = limits->per_class <= p->most ? limits->per_class - 1 : p->most;
+
+	return turn < most ? turn : most;
+}
+
+struct nms_results {
+	int64_t *y;
+	int32_t rows;
+};
+
+/* Choose among boxes, by the scores of one class. Returns false if there is no row for a result. */
+__attribute__((noinline)) static bool
+nms_class(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits,
+	  const candidates_score *boxes, struct candidates *left, struct overlap_box *chosen,
+	  int32_t batch, int32_t class, struct nms_results *to)
+{
+	int32_t found = 0;
+
+	for (int32_t turn = 0; turn < limits->boxes; turn++) {
+		if (left->count == 0 || found == limits->per_class) {
+			break;
+		}
+		const int32_t i = candidates_next(left);
+
+		chosen[found] = nms_box(p, &boxes[4 * i]);
+		if (overlap_any(chosen, found, nms_most(p, limits, turn), &chosen[found],
+				limits->overlap)) {
+			continue;
+		}
+		if (to->rows == p->most) {
+			return false;
+		}
+		found++;
+		to->y[3 * to->rows] = batch;
+		to->y[3 * to->rows + 1] = class;
+		to->y[3 * to->rows + 2] = i;
+		to->rows++;
+	}
+	return true;
 }
 
 static int nms_choose(const struct tinyml_nms *p, struct tinyml_nms_limits limits,
 		      const candidates_score *boxes, const candidates_score *scores, int64_t *y,
 		      int64_t *count, struct overlap_box *chosen, candidates_key *heap)
 {
-	int32_t rows = 0;
-	int status = 0;
+	struct nms_results to = {y, 0};
+	bool fits = true;
 
-	for (int32_t b = 0; b < p->batches && status == 0; b++) {
-		for (int32_t c = 0; c < p->classes && status == 0; c++) {
+	for (int32_t b = 0; b < p->batches && fits; b++) {
+		for (int32_t c = 0; c < p->classes && fits; c++) {
 			const candidates_score *own = &scores[(b * p->classes + c) * p->boxes];
-			int32_t left = nms_collect(p, &limits, own, heap);
-			int32_t found = 0;
+			struct candidates left = nms_collect(p, &limits, own, heap);
 
-			while (left > 0 && found < limits.per_class) {
-				const int32_t i = candidates_next(heap, left--);
-
-				chosen[found] = nms_box(p, &boxes[4 * (b * p->boxes + i)]);
-				if (overlap_any(chosen, found, &chosen[found], limits.overlap)) {
-					continue;
-				}
-				if (rows == p->most) {
-					status = TINYML_EBOUND;
-					break;
-				}
-				found++;
-				y[3 * rows] = b;
-				y[3 * rows + 1] = c;
-				y[3 * rows + 2] = i;
-				rows++;
-			}
+			fits = nms_class(p, &limits, &boxes[4 * b * p->boxes], &left, chosen, b, c,
+					 &to);
 		}
 	}
-	*count = rows;
-	for (int32_t i = 3 * rows; i < 3 * p->most; i++) {
-		y[i] = 0;
+	*count = to.rows;
+	for (int32_t i = 0; i < p->most; i++) {
+		if (i >= to.rows) {
+			y[3 * i] = 0;
+			y[3 * i + 1] = 0;
+			y[3 * i + 2] = 0;
+		}
 	}
-	return status;
+	return fits ? 0 : TINYML_EBOUND;
 }
 
 #endif /* TINYML_NMS_H_ */

@@ -14,11 +14,12 @@ struct overlap_box {
 	float x0;
 	float y1;
 	float x1;
+	float area; /* of the other members */
 };
 
-static inline float overlap_area(const struct overlap_box *b)
+static inline struct overlap_box overlap_corners(float y0, float x0, float y1, float x1)
 {
-	return (b->x1 - b->x0) * (b->y1 - b->y0);
+	return (struct overlap_box){y0, x0, y1, x1, (x1 - x0) * (y1 - y0)};
 }
 
 /* Whether the common area is more than a part of the joint area. */
@@ -38,21 +39,21 @@ static inline bool overlap_exceeds(const struct overlap_box *a, const struct ove
 		return false;
 	}
 	const float common = (x1 - x0) * (y1 - y0);
-	const float first = overlap_area(a);
-	const float second = overlap_area(b);
-	const float joint = first + second - common;
+	const float joint = a->area + b->area - common;
 
-	if (!(first > 0.0f && second > 0.0f && joint > 0.0f)) {
+	if (!(a->area > 0.0f && b->area > 0.0f && joint > 0.0f)) {
 		return false;
 	}
 	return common / joint > part;
 }
 
-/* Whether a box overlaps one of `count` others by more than a part. */
-static inline bool overlap_any(const struct overlap_box *chosen, int32_t count,
-			       const struct overlap_box *box, float part)
+/* Whether a box overlaps one of `count` others by more than a part. `most` is at least `count`, and
+ * does not depend on data. */
+__attribute__((noinline)) static bool overlap_any(const struct overlap_box *chosen, int32_t count,
+						  int32_t most, const struct overlap_box *box,
+						  float part)
 {
-	for (int32_t i = 0; i < count; i++) {
+	for (int32_t i = 0; i < most && i != count; i++) {
 		if (overlap_exceeds(&chosen[i], box, part)) {
 			return true;
 		}

@@ -76,7 +76,7 @@ struct tinyml_detected {
 
 /**
  * Find boxes of all classes together: of boxes that overlap, whatever their class, one stays.
- * `chosen`: 16 bytes for each of `most` boxes; `heap`: 8 bytes (4 for bytes) per box.
+ * `chosen`: 20 bytes for each of `most` boxes; `heap`: 8 bytes (4 for bytes) per box.
  */
 void tinyml_detection_f32(const struct tinyml_detection *p, const float *boxes, const float *scores,
 			  const float *anchors, struct tinyml_detected y, void *chosen, void *heap,
@@ -85,7 +85,7 @@ void tinyml_detection_s8(const struct tinyml_detection *p, const int8_t *boxes,
 			 const int8_t *scores, const int8_t *anchors, struct tinyml_detected y,
 			 void *chosen, void *heap, int32_t *order);
 
-/** Find boxes class by class; `chosen`: 16 bytes for each of `per_class` boxes. */
+/** Find boxes class by class; `chosen`: 20 bytes for each of `per_class` boxes. */
 void tinyml_detection_classes_f32(const struct tinyml_detection *p, const float *boxes,
 				  const float *scores, const float *anchors,
 				  struct tinyml_detected y, void *chosen, void *heap);
