@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of what takes its way by data: trees, sorting, boxes. No run exceeds them, and the worst is close."""
+"""Bounds of what takes its way by data: trees, sorting, boxes. No run exceeds them; the worst is close."""
 
 from __future__ import annotations
 
