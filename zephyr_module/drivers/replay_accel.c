@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include <zephyr/pm/device.h>
+
 /* Announce every sample that is due. */
 static void replay_accel_work(struct k_work *work)
 {
@@ -142,6 +144,29 @@ static int replay_accel_init(const struct device *dev)
 	return 0;
 }
 
+#ifdef CONFIG_PM_DEVICE
+/* A suspended sensor measures nothing; the recording goes on where it stopped. */
+static int replay_accel_pm_action(const struct device *dev, enum pm_device_action action)
+{
+	const struct replay_accel_config *config = dev->config;
+	struct replay_accel_data *data = dev->data;
+
+	switch (action) {
+	case PM_DEVICE_ACTION_SUSPEND:
+		k_timer_stop(&data->timer);
+		return 0;
+	case PM_DEVICE_ACTION_RESUME:
+		if (data->started && data->due < *config->samples) {
+			data->started = false;
+			replay_accel_start(dev);
+		}
+		return 0;
+	default:
+		return -ENOTSUP;
+	}
+}
+#endif
+
 #define RECORDING(inst)         UTIL_CAT(tinyml_recording_, DT_NODE_FULL_NAME_TOKEN(DT_DRV_INST(inst)))
 #define RECORDING_SAMPLES(inst) UTIL_CAT(RECORDING(inst), _samples)
 
@@ -154,8 +179,9 @@ static int replay_accel_init(const struct device *dev)
 		.samples = &RECORDING_SAMPLES(inst),                                               \
 		.rate = DT_INST_PROP(inst, sampling_frequency),                                    \
 	};                                                                                         \
-	SENSOR_DEVICE_DT_INST_DEFINE(inst, replay_accel_init, NULL, &replay_accel_data_##inst,     \
-				     &replay_accel_config_##inst, POST_KERNEL,                     \
-				     CONFIG_SENSOR_INIT_PRIORITY, &replay_accel_api);
+	PM_DEVICE_DT_INST_DEFINE(inst, replay_accel_pm_action);                                    \
+	SENSOR_DEVICE_DT_INST_DEFINE(inst, replay_accel_init, PM_DEVICE_DT_INST_GET(inst),         \
+				     &replay_accel_data_##inst, &replay_accel_config_##inst,       \
+				     POST_KERNEL, CONFIG_SENSOR_INIT_PRIORITY, &replay_accel_api);
 
 DT_INST_FOREACH_STATUS_OKAY(REPLAY_ACCEL)

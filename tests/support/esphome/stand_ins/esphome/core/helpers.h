@@ -3,14 +3,19 @@
 
 #pragma once
 
-namespace esphome {
+namespace esphome
+{
 
-template<typename T> class Parented {
- public:
-  void set_parent(T *parent) { this->parent_ = parent; }
+template <typename T> class Parented
+{
+      public:
+	void set_parent(T *parent)
+	{
+		this->parent_ = parent;
+	}
 
- protected:
-  T *parent_{nullptr};
+      protected:
+	T *parent_{nullptr};
 };
 
-}  // namespace esphome
+} // namespace esphome

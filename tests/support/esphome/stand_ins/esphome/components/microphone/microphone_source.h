@@ -7,18 +7,29 @@
 #include <functional>
 #include <vector>
 
-namespace esphome::microphone {
+namespace esphome::microphone
+{
 
-class MicrophoneSource {
- public:
-  using Callback = std::function<void(const std::vector<uint8_t> &)>;
+class MicrophoneSource
+{
+      public:
+	using Callback = std::function<void(const std::vector<uint8_t> &)>;
 
-  void add_data_callback(Callback callback) { this->callback = callback; }
-  void start() { this->running = true; }
-  void stop() { this->running = false; }
+	void add_data_callback(Callback callback)
+	{
+		this->callback = callback;
+	}
+	void start()
+	{
+		this->running = true;
+	}
+	void stop()
+	{
+		this->running = false;
+	}
 
-  Callback callback;
-  bool running{false};
+	Callback callback;
+	bool running{false};
 };
 
-}  // namespace esphome::microphone
+} // namespace esphome::microphone
