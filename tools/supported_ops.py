@@ -40,6 +40,8 @@ instructions. `tinyml ops MODEL` lists the operators that a model uses and those
 Beyond the operators listed here:
 
 - ONNX operators that ONNX itself defines as functions (`LayerNormalization`, `Attention`, ...) are expanded.
+- Attention that a model has as two products and a softmax, with a scale, a mask or a cap of the scores,
+  becomes one operator: a row of scores is in memory, never the matrix.
 - The compiler computes operators on constants, so shape arithmetic costs nothing at run time.
 - Quantised ONNX models, both QDQ and QOperator, become integer layers where a kernel below supports them.
   Other layers compute in float, between a dequantisation and a quantisation.

@@ -50,7 +50,10 @@ def normal(text: str) -> str:
 
 
 STEPS = tuple(dict.fromkeys(PASSES))
-UNWRITTEN = ("fuse_recurrent", "keep_last_step", "read_integers", "roll_recurrent", "tabulate_bytes")
+UNWRITTEN = (
+    *("fuse_attention", "fuse_recurrent", "keep_last_step", "read_integers", "roll_recurrent"),
+    "tabulate_bytes",
+)
 """Passes on operators with attributes that the text leaves out: activations, tables, trees."""
 
 REWRITES = [case for step in STEPS for case in rewrites(step)]

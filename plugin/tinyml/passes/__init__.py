@@ -16,6 +16,7 @@ from tinyml.passes.fold_constants import fold_constants
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
 from tinyml.passes.fuse_activation import fuse_activation
+from tinyml.passes.fuse_attention import fuse_attention
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.fuse_recurrent import fuse_recurrent
@@ -74,9 +75,15 @@ PASSES: tuple[Pass, ...] = (
     fuse_activation,
     bound_sums,
     fold_constant_channels,
+    fuse_attention,
     merge_common,
     remove_dead_code,
 )
+
+
+def passes_for(played: bool) -> tuple[Pass, ...]:
+    """All passes; for the player without those that make operators it does not have."""
+    return tuple(step for step in PASSES if step is not fuse_attention) if played else PASSES
 
 
 def find_passes(names: Sequence[str]) -> list[Pass]:

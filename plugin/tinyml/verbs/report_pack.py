@@ -57,7 +57,7 @@ def report_of_played(pack: Path, model: Path, options: Options, machine: str | N
 
     family, content = image_for(pack, find_target(options.target))
     watch = Watch()
-    compiled = compile_model(model, replace(options, target=FAMILIES[family].target), watch)
+    compiled = compile_model(model, replace(options, target=FAMILIES[family].target, played=True), watch)
     check_origin(pack, read_data(content), compiled)
     return report_of_model(pack, compiled, model.name, watch.stages, machine)
 

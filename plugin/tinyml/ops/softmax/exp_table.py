@@ -37,17 +37,8 @@ class SoftmaxTable(AlongAxis):
         return (TensorType(x.shape, x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x = given(inputs, 0).astype(np.int64)
         plan = plan_of(self, layer.input(0), layer.output)
-        below = x.max(axis=self.axis, keepdims=True) - x
-        padded = np.zeros(256, np.int64)
-        padded[: plan.exps.size] = plan.exps
-        exps = padded[below]
-        sums = exps.sum(axis=self.axis, keepdims=True)
-        factors = (plan.numerator + sums // 2) // sums
-        found = (exps * factors + (1 << (plan.shift - 1))) >> plan.shift
-        y = layer.output
-        return (np.clip(found + quant_of(y).zero_point, *y.dtype.limits).astype(y.dtype.numpy),)
+        return (rows_by_table(plan, given(inputs, 0), layer.output, self.axis),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +59,20 @@ def plan_of(op: SoftmaxTable, x: Tensor, y: Tensor) -> Plan:
     steps = 1.0 / quant_of(y).scale  # of the output from 0 to 1
     shift = bits + 31 - max(math.ceil(math.log2(steps)), 0)  # the factor of a row fits 32 bits
     return Plan(exps, round(steps * 2.0**shift), shift)
+
+
+def rows_by_table(plan: Plan, x: Array, y: Tensor, axis: int, hidden: Array | None = None) -> Array:
+    """The softmax of stored integers; those that are ``hidden`` count for nothing."""
+    least = np.iinfo(np.int64).min // 2
+    wide = x.astype(np.int64) if hidden is None else np.where(hidden, least, x.astype(np.int64))
+    below = np.minimum(wide.max(axis=axis, keepdims=True) - wide, 256)
+    padded = np.zeros(257, np.int64)
+    padded[: plan.exps.size] = plan.exps
+    exps = padded[below]
+    sums = exps.sum(axis=axis, keepdims=True)
+    factors = (plan.numerator + sums // 2) // sums
+    found = (exps * factors + (1 << (plan.shift - 1))) >> plan.shift
+    return np.clip(found + quant_of(y).zero_point, *y.dtype.limits).astype(y.dtype.numpy)
 
 
 def bytes_to_bytes(layer: Layer[SoftmaxTable]) -> bool:

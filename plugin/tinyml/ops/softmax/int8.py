@@ -55,17 +55,24 @@ def scaling(layer: Layer, beta: float) -> Scaling:
 
 def evaluate(layer: Layer, beta: float, x: Array) -> Array:
     """Softmax along the last axis."""
-    s = scaling(layer, beta)
     difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
-    counts = difference >= s.least_difference
-    shifted = np.where(counts, difference, 0) << s.left_shift
-    scaled = fp.doubling_high_multiply(shifted, s.multiplier)
-    exps = gemmlowp.Q31.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
-    terms = np.where(counts, fp.rounding_divide_by_pot(exps, SUM_INTEGER_BITS), 0)
+    counts = difference >= scaling(layer, beta).least_difference
+    exps = exponentials(layer, beta, difference)
+    terms = fp.rounding_divide_by_pot(exps, SUM_INTEGER_BITS)
     factor, over = gemmlowp.reciprocal(terms.sum(axis=-1, keepdims=True), SUM_INTEGER_BITS)
     found = fp.rounding_divide_by_pot(fp.doubling_high_multiply(exps, factor), over + 31 - 8)
     low, high = layer.output.dtype.limits
     return np.where(counts, np.clip(found + low, low, high), low).astype(layer.output.dtype.numpy)
+
+
+def exponentials(layer: Layer, beta: float, difference: Array) -> Array:
+    """exp of differences to the largest element, from 0 to 2^31; 0 for those that do not count."""
+    s = scaling(layer, beta)
+    counts = difference >= s.least_difference
+    shifted = np.where(counts, difference, 0) << s.left_shift
+    scaled = fp.doubling_high_multiply(shifted, s.multiplier)
+    exps = gemmlowp.Q31.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
+    return np.where(counts, exps, 0)
 
 
 def emit(layer: Layer, beta: float, sheet: Sheet) -> None:

@@ -1,0 +1,71 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: softmax(scale · q · k + mask) · v on floats, one row of scores at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.ops.attention.heads import MASK, Heads, K, Q, Rows, V
+
+
+def floats(layer: Layer[Attention]) -> bool:
+    """Queries, keys and values are float32; a mask is float32 or bool."""
+    plain = all(layer.input(i).dtype is DType.FLOAT32 and layer.input(i).quant is None for i in (Q, K, V))
+    if not layer.has_input(MASK):
+        return plain
+    mask = layer.input(MASK)
+    return plain and mask.quant is None and mask.dtype in (DType.FLOAT32, DType.BOOL)
+
+
+def mask_inside(layer: Layer[Attention]) -> bool:
+    """The mask has a row for each query of each head, and an element for each key."""
+    op = layer.op
+    if not layer.has_input(MASK):
+        return not op.mask_starts
+    rows = Rows(op.mask_starts, op.mask_step)
+    return len(op.mask_starts) == op.heads and rows.fit(layer.input(MASK).elements, op.queries, op.keys)
+
+
+@dataclass(frozen=True)
+class Attention(Heads):
+    """Scores are multiplied by ``scale``, limited to ``softcap`` (if not 0) by tanh, and added to the mask;
+    a mask of bool hides the keys where it is false.
+
+    Results differ from those of the operators apart by the order of additions: by less than 1e-5 of the
+    largest value.
+    """
+
+    operands = (*Heads.operands, floats, mask_inside)
+    depends_on_cpu = True
+    scale: float = 1.0
+    softcap: float = 0.0
+    low: float = -math.inf  # the score of a key that a mask of bool hides
+    mask_starts: tuple[int, ...] = ()
+    mask_step: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (TensorType(self.output_shape, DType.FLOAT32),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        q, k, v = self.operands_by_head(inputs)
+        real = q.dtype.type
+        scores = np.matmul(q, np.swapaxes(k, 1, 2)) * real(self.scale)
+        if self.softcap:
+            scores = np.tanh(scores / real(self.softcap)) * real(self.softcap)
+        if self.mask_starts:
+            mask = given(inputs, MASK).reshape(-1)[
+                Rows(self.mask_starts, self.mask_step).numbers(self.queries, self.keys)
+            ]
+            scores = np.where(mask, scores, real(self.low)) if mask.dtype == np.bool_ else scores + mask
+        if self.causal:
+            scores = np.where(self.hidden(), -np.inf, scores)
+        with np.errstate(invalid="ignore"):
+            exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = exps / exps.sum(axis=-1, keepdims=True)
+        return (self.placed(np.matmul(weights, v).astype(np.float32)),)

@@ -1,0 +1,136 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""AttentionInt8: attention on bytes, in every bit what its products and its softmax compute apart.
+
+A row of scores is quantised, as the model states it, then becomes weights by a table of exponentials: once
+over the row for the largest, once for the sum, once for the weights. So no running softmax can replace it,
+and the row is all that exists of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
+from tinyml.ops.attention.heads import Heads, K, Q, V
+from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
+from tinyml.ops.shared.quant import is_quantized, quant_of
+from tinyml.ops.softmax import int8
+from tinyml.ops.softmax.exp_table import Plan, SoftmaxTable, plan_of, rows_by_table
+from tinyml.ops.softmax.softmax import Softmax
+
+UNIT = Quant.per_tensor(1.0, 0)
+
+
+def bytes_everywhere(layer: Layer[AttentionInt8]) -> bool:
+    """Queries, keys and values are int8, quantised per tensor; so are scores and weights."""
+    fits = all(is_quantized(layer.input(i), DType.INT8) for i in (Q, K, V))
+    fits = fits and all(not quant_of(layer.input(i)).per_channel for i in (Q, K, V))
+    return fits and not any(q.per_channel for q in (layer.op.scores, layer.op.scaled, layer.op.weights))
+
+
+def products_fit(layer: Layer[AttentionInt8]) -> bool:
+    """Sums of products fit 32 bits, and a table of scores has 256 bytes."""
+    op = layer.op
+    return max(op.depth, op.keys) < MOST_PRODUCTS and len(op.table) in (0, 256)
+
+
+@dataclass(frozen=True)
+class AttentionInt8(Heads):
+    """softmax(q · k) · v, with the scores as int8 (``scores``), perhaps mapped by a ``table`` to ``scaled``,
+    and their softmax as int8 (``weights``).
+    """
+
+    operands = (*Heads.operands, bytes_everywhere, products_fit)
+    scores: Quant = field(default=UNIT)
+    table: tuple[int, ...] = ()
+    scaled: Quant = field(default=UNIT)
+    weights: Quant = field(default=UNIT)
+    beta: float = 1.0
+    by_table: bool = True  # as SoftmaxTable; else as TensorFlow Lite's softmax
+    round_once: bool = False
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (TensorType(self.output_shape, DType.INT8),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        q, k, v = self.operands_by_head(inputs)
+        first, second = self.products(layer)
+        (scores,) = first.op.evaluate(first, [q, np.swapaxes(k, 1, 2)])
+        if self.table:
+            scores = np.asarray(self.table, np.int8)[scores.astype(np.int64) + 128]
+        weights = self._weights(scores)
+        (y,) = second.op.evaluate(second, [weights, v])
+        return (self.placed(y),)
+
+    def _weights(self, scores: Array) -> Array:
+        hidden = self.hidden()
+        if self.by_table:
+            y = Tensor("", scores.shape, DType.INT8, self.weights)
+            return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))
+        weights = np.full_like(scores, self.weights.zero_point)
+        for row, seen in enumerate(self.seen()):
+            layer = self.softmax((scores.shape[0], int(seen)))
+            weights[:, row, :seen] = layer.op.evaluate(layer, [scores[:, row, :seen]])[0]
+        return weights
+
+    def softmax(self, shape: tuple[int, ...]) -> Layer[Softmax]:
+        """TensorFlow Lite's, of scores in this shape."""
+        x, y = (Tensor("", shape, DType.INT8, quant) for quant in (self.scaled, self.weights))
+        return Layer("", Softmax(beta=self.beta), (x,), (y,))
+
+    def products(self, layer: Layer) -> tuple[Layer, Layer]:
+        """Queries by keys, and weights by values."""
+        op, heads = MatMul(self.round_once), self.heads
+        sizes = {
+            "q": (self.queries, self.depth),
+            "k": (self.depth, self.keys),
+            "v": (self.keys, self.values),
+            "scores": (self.queries, self.keys),
+            "y": (self.queries, self.values),
+        }
+        quants = {
+            "q": layer.input(Q).quant,
+            "k": layer.input(K).quant,
+            "v": layer.input(V).quant,
+            "scores": self.scores,
+            "weights": self.weights,
+            "y": layer.output.quant,
+        }
+
+        def tensor(name: str, size: str = "") -> Tensor:
+            return Tensor(name, (heads, *sizes[size or name]), DType.INT8, quants[name])
+
+        first = Layer("", op, (tensor("q"), tensor("k")), (tensor("scores"),))
+        return first, Layer("", op, (tensor("weights", "scores"), tensor("v")), (tensor("y"),))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Of the softmax by table."""
+        x, y = (Tensor("", (1, self.keys), DType.INT8, quant) for quant in (self.scaled, self.weights))
+        return plan_of(SoftmaxTable(1, self.beta), x, y)
+
+
+def has_form(layer: Layer[AttentionInt8]) -> bool:
+    """The output is int8; the softmax has an integer form; rows have fewer than 65,536 keys."""
+    op = layer.op
+    if layer.output.quant is None or layer.output.quant.per_channel or layer.output.dtype is not DType.INT8:
+        return False
+    first, second = op.products(layer)
+    if not all(has_integer_form(p.input(0), p.input(1), p.output) for p in (first, second)):
+        return False
+    if op.by_table:
+        return op.weights.scale > 2.0**-16 and op.keys < 1 << 16
+    whole = op.softmax((1, op.keys))
+    return int8.has_integer_form(whole.input(0), whole.output, op.beta)
+
+
+def factors(layer: Layer[AttentionInt8]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """From sums to scores, and from sums to outputs: multipliers and shifts."""
+    first, second = layer.op.products(layer)
+    return rescale(first, layer.op.round_once), rescale(second, layer.op.round_once)

@@ -1,0 +1,161 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of attention in the runtime, for floats and for bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.base import c
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, DType, Layer
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8, factors, has_form
+from tinyml.ops.attention.heads import MASK, Heads, K, Q, V, layout, starts_table
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.softmax import int8
+
+
+class AttentionFloat(Kernel[Attention]):
+    """Query by query; a row of scores is scratch."""
+
+    name = "tinyml_attention_f32"
+    library = Library.PORTABLE
+    sources = ("attention/attention_f32.c",)
+
+    def scratch_bytes(self, layer: Layer[Attention], target: Target) -> int:
+        return 4 * layer.op.keys
+
+    def emit(self, layer: Layer[Attention], sheet: Sheet) -> None:
+        op = layer.op
+        members = {
+            **_places(op, sheet),
+            ".scale": sheet.number(op.scale),
+            ".softcap": sheet.number(op.softcap),
+        }
+        tensors = {}
+        if layer.has_input(MASK):
+            members[".mask_starts"] = sheet.table("mask_starts", np.asarray(op.mask_starts, np.int32))
+            members[".mask_step"] = op.mask_step
+            word = "visible" if layer.input(MASK).dtype is DType.BOOL else "mask"
+            tensors[word] = sheet.x(MASK)
+            if word == "visible":
+                members[".low"] = sheet.number(op.low)
+        record = sheet.record("struct tinyml_attention_f32", "params", members)
+        _call(sheet, self.name, record, "struct tinyml_attention_floats", tensors)
+
+    def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
+        raise NotPlayableError("the player has no attention on floats")
+
+
+class AttentionBytes(Kernel[AttentionInt8]):
+    """Query by query; a row of scores, a query and the sums of an output are scratch."""
+
+    name = "tinyml_attention_s8"
+    library = Library.PORTABLE
+    sources = ("attention/attention_s8.c",)
+    constraints: ClassVar[tuple[Constraint, ...]] = (has_form,)
+
+    def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
+        op = layer.op
+        return 4 * op.values + 2 * op.depth + op.keys
+
+    def emit(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
+        op = layer.op
+        (score, score_shift), (out, out_shift) = factors(layer)
+        members = _places(op, sheet)
+        for word, index in (("q", Q), ("k", K), ("v", V)):
+            members[f".{word}_zero"] = quant_of(layer.input(index)).zero_point
+        members |= {
+            ".score_multiplier": score,
+            ".score_shift": score_shift,
+            ".score_zero": op.scores.zero_point,
+        }
+        if op.table:
+            members[".table"] = sheet.table("scores", np.asarray(op.table, np.int8), holds="scaled scores")
+        members[".exps"] = sheet.table("exps", exponentials(op), holds="exp of differences, from 0 to -255")
+        if op.by_table:
+            members |= {".numerator": f"UINT64_C({op.plan.numerator})", ".shift": op.plan.shift}
+        members |= {
+            ".weight_zero": op.weights.zero_point,
+            ".out_multiplier": out,
+            ".out_shift": out_shift,
+            ".out_zero": quant_of(layer.output).zero_point,
+            ".by_table": c.boolean(op.by_table),
+            ".once": c.boolean(op.round_once),
+        }
+        record = sheet.record("struct tinyml_attention_s8", "params", members)
+        _call(sheet, self.name, record, "struct tinyml_attention_bytes", {})
+
+    def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
+        raise NotPlayableError("the player has no attention on int8")
+
+
+def fours(layer: Layer[AttentionInt8]) -> bool:
+    """A key has a multiple of four elements."""
+    return layer.op.depth % 4 == 0
+
+
+class AttentionDsp(AttentionBytes):
+    """Two queries at a time; the values of a head, transposed, are scratch as well."""
+
+    name = "tinyml_attention_dsp_s8"
+    sources = ("attention/attention_dsp_s8.c",)
+    constraints = (has_form, fours)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
+        op = layer.op
+        keys = -(-op.keys // 4) * 4
+        return 4 * max(op.depth, keys) + 2 * keys + op.values * keys
+
+
+class AttentionMve(AttentionBytes):
+    """Sixteen elements of four rows at a time; the values of a head, transposed, are scratch as well."""
+
+    name = "tinyml_attention_mve_s8"
+    sources = ("attention/attention_mve_s8.c",)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
+        op = layer.op
+        keys = -(-op.keys // 16) * 16
+        return 4 * (keys + op.values) + keys + op.values * keys
+
+
+def exponentials(op: AttentionInt8) -> Array:
+    """By how far a score is below the largest: 256 numbers."""
+    if op.by_table:
+        return np.pad(op.plan.exps, (0, 256 - op.plan.exps.size))
+    return int8.exponentials(op.softmax((1, 256)), op.beta, -np.arange(256)).astype(np.uint32)
+
+
+def _places(op: Heads, sheet: Sheet) -> dict[str, object]:
+    sheet.include("<tinyml/attention.h>")
+    starts = sheet.table("starts", starts_table(op), holds="for each head: queries, keys, values, outputs")
+    return {f".at{member}": value for member, value in layout(op, starts).items()}
+
+
+def _call(sheet: Sheet, function: str, record: str, type_: str, more: Mapping[str, str]) -> None:
+    tensors = {"q": sheet.x(Q), "k": sheet.x(K), "v": sheet.x(V), **more, "y": sheet.y()}
+    sheet.line(f"const {type_} t = {{")
+    sheet.depth += 1
+    for member, value in {**tensors, "scratch": sheet.scratch}.items():
+        sheet.line(f".{member} = {value},")
+    sheet.depth -= 1
+    sheet.line("};")
+    sheet.line()
+    sheet.line(f"{function}(&{record}, &t);")
+
+
+register_kernels(Attention, AttentionFloat())
+register_kernels(AttentionInt8, AttentionMve(), AttentionDsp(), AttentionBytes())

@@ -1,0 +1,229 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What exporters write between the product of queries and keys and that of weights and values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Node, Quant, Tensor
+from tinyml.ops.attention.heads import Rows, rows_of
+from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.elementwise.where import Where
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import NO_CLAMP
+from tinyml.ops.softmax.exp_table import SoftmaxTable
+from tinyml.ops.softmax.softmax import Softmax
+from tinyml.passes.editor import Editor
+
+HIDES = -1e9
+"""What is added to a score so that its weight is 0: this or less."""
+NO_ROWS = Rows((), 0)
+BYTES = np.arange(-128, 128).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Path:
+    """From the product of queries and keys to the weights."""
+
+    product: Node
+    between: tuple[Node, ...]  # in the order of the computation
+    softmax: Node
+
+
+def path_to(edit: Editor, name: str) -> Path | None:
+    """The path to the weights ``name``, if nothing else reads what is on it."""
+    softmax = _alone(edit, name)
+    if softmax is None or not isinstance(softmax.op, Softmax | SoftmaxTable):
+        return None
+    rank = len(edit.tensors[name].shape)
+    if softmax.op.axis % rank != rank - 1:
+        return None
+    between: list[Node] = []
+    node = _alone(edit, softmax.inputs[0])
+    while node is not None and not isinstance(node.op, MatMul):
+        between.insert(0, node)
+        following = _scores_of(edit, node)
+        node = _alone(edit, following) if following else None
+    return None if node is None else Path(node, tuple(between), softmax)
+
+
+def _alone(edit: Editor, name: str) -> Node | None:
+    """The producer of a tensor that has one reader, past reshapes that keep the last two axes."""
+    node = edit.producer(name)
+    while node is not None and edit.only_reader(name) is not None and isinstance(node.op, Reshape):
+        if edit.tensors[node.inputs[0]].shape[-2:] != edit.tensors[name].shape[-2:]:
+            return None
+        name = node.inputs[0]
+        node = edit.producer(name)
+    return node if node is not None and edit.only_reader(name) is not None else None
+
+
+def _scores_of(edit: Editor, node: Node) -> str | None:
+    """The operand that has the scores: the one computed, and as large as the result."""
+    if len(node.outputs) != 1 or not (isinstance(node.op, Where) or node.op.elementwise):
+        return None
+    elements = edit.tensors[node.outputs[0]].elements
+    found = [n for n in node.inputs if n and edit.tensors[n].elements == elements and _leads(edit, n)]
+    return found[0] if len(found) == 1 else None
+
+
+def _leads(edit: Editor, name: str) -> bool:
+    """Whether a product is before this tensor, with element-wise operators between them."""
+    node = _alone(edit, name)
+    while node is not None and not isinstance(node.op, MatMul):
+        if not (node.op.elementwise or isinstance(node.op, Where)):
+            return False
+        before = [n for n in node.inputs if n and not edit.tensors[n].is_constant]
+        node = next((p for n in before if (p := _alone(edit, n)) is not None), None)
+    return node is not None
+
+
+# --- bytes ---------------------------------------------------------------------------------------
+
+
+def table_of(edit: Editor, between: Sequence[Node]) -> tuple[tuple[int, ...], Quant] | None:
+    """What functions of bytes make of each byte, and the quantisation of the result."""
+    values: Array = BYTES
+    quant: Quant | None = None
+    for node in between:
+        layer = edit.layer(node)
+        if layer.output.dtype is not DType.INT8 or layer.output.quant is None:
+            return None
+        computed = [t for t in layer.inputs if t is not None and not t.is_constant]
+        if len(computed) != 1 or any(
+            t is not None and t.is_constant and t.elements != 1 for t in layer.inputs
+        ):
+            return None
+        if computed[0].dtype is not DType.INT8 or not node.op.elementwise:
+            return None
+        line = [None if t is None else t if t.is_constant else _line(t) for t in layer.inputs]
+        arrays = [None if t is None else t.data if t.is_constant else values for t in layer.inputs]
+        part = Layer("", node.op, tuple(line), (_line(layer.output),))
+        values = part.computed(arrays)[0]
+        quant = layer.output.quant
+    return None if quant is None else (tuple(int(v) for v in values), quant)
+
+
+def _line(tensor: Tensor) -> Tensor:
+    return replace(tensor, shape=(256,))
+
+
+# --- floats --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What happens to the products: times ``scale``, limited to ``softcap``, masked."""
+
+    scale: float = 1.0
+    softcap: float = 0.0
+    mask: str = ""
+    low: float = -math.inf
+    rows: Rows = NO_ROWS
+    past: int | None = None  # causal
+
+
+def scores_of(edit: Editor, path: Path) -> Scores | None:
+    """The scale, the cap and the mask; None if there is anything else, or another order."""
+    found = Scores()
+    capped = False  # tanh has been seen, its factor not yet
+    lead = edit.tensors[path.product.outputs[0]].shape
+    name = path.product.outputs[0]
+    for node in path.between:
+        if not all(t is None or t.quant is None for t in edit.layer(node).inputs):
+            return None
+        op = node.op
+        others = [n for n in node.inputs if n and not _same(edit, n, name)]
+        number = _number(edit, others[0]) if len(others) == 1 else None
+        masked = bool(found.mask) or found.past is not None
+        if isinstance(op, Binary) and op.clamp != NO_CLAMP:
+            return None
+        if isinstance(op, Binary) and op.function in ("mul", "div") and number and not masked:
+            if op.function == "div" and not _same(edit, node.inputs[0], name):
+                return None
+            factor = number if op.function == "mul" else 1 / number
+            if found.softcap:
+                return None
+            if capped:
+                found, capped = replace(found, scale=found.scale * factor, softcap=factor), False
+            else:
+                found = replace(found, scale=found.scale * factor)
+        elif isinstance(op, Unary) and op.function == "tanh" and not (masked or capped or found.softcap):
+            capped = True
+        elif isinstance(op, Binary) and op.function == "add" and len(others) == 1 and not (masked or capped):
+            masked_scores = _masked(edit, found, others[0], lead, False)
+            if masked_scores is None:
+                return None
+            found = masked_scores
+        elif isinstance(op, Where) and not (masked or capped):
+            hidden = _hidden(edit, found, node, name, lead)
+            if hidden is None:
+                return None
+            found = hidden
+        else:
+            return None
+        name = node.outputs[0]
+    usable = math.isfinite(found.scale) and math.isfinite(found.softcap) and found.softcap >= 0
+    return found if usable and not capped else None
+
+
+def _same(edit: Editor, name: str, scores: str) -> bool:
+    """Whether a tensor is the scores, perhaps in another shape."""
+    while name != scores:
+        node = edit.producer(name)
+        if node is None or not isinstance(node.op, Reshape):
+            return False
+        name = node.inputs[0]
+    return True
+
+
+def _number(edit: Editor, name: str) -> float | None:
+    data = edit.tensors[name].data
+    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
+
+
+def _hidden(edit: Editor, found: Scores, node: Node, name: str, lead: tuple[int, ...]) -> Scores | None:
+    """A condition that keeps scores or hides them."""
+    condition, kept, replaced = node.inputs
+    low = _number(edit, replaced)
+    if not _same(edit, kept, name) or low is None or math.isnan(low):
+        return None
+    return _masked(edit, replace(found, low=low), condition, lead, True)
+
+
+def _masked(edit: Editor, found: Scores, name: str, lead: tuple[int, ...], truth: bool) -> Scores | None:
+    mask = edit.tensors[name]
+    if mask.quant is not None or mask.dtype is not (DType.BOOL if truth else DType.FLOAT32):
+        return None
+    try:
+        shape = np.broadcast_shapes(mask.shape, lead)
+    except ValueError:
+        return None
+    if int(np.prod(shape)) != int(np.prod(lead)):
+        return None
+    past = _past(mask, lead) if not truth or found.low <= HIDES else None
+    if past is not None:
+        return replace(found, past=past)
+    numbers = np.broadcast_to(np.arange(mask.elements).reshape(mask.shape), shape)
+    rows = rows_of(numbers.reshape(-1, *lead[-2:]))
+    return None if rows is None else replace(found, mask=name, rows=rows)
+
+
+def _past(mask: Tensor, lead: tuple[int, ...]) -> int | None:
+    """By how much a constant mask lets queries see further than their own place, if it is causal."""
+    if mask.data is None or mask.data.size != lead[-2] * lead[-1]:
+        return None
+    values = mask.data.reshape(lead[-2:])
+    visible = values if values.dtype == np.bool_ else values == 0
+    if values.dtype != np.bool_ and not np.all(visible | (values <= HIDES)):
+        return None
+    past = int(visible[0].sum()) - 1
+    seen = np.arange(lead[-1])[None, :] <= np.arange(lead[-2])[:, None] + past
+    return past if past >= 0 and np.array_equal(visible, seen) else None

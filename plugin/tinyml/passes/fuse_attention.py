@@ -1,0 +1,140 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Product of queries and keys → softmax → product with values becomes attention, without the scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+from tinyml.ir import DType, Graph, Layer, Node
+from tinyml.ir.constraints import operand_problem
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
+from tinyml.ops.attention.heads import MOST_HEADS, Heads
+from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.softmax.exp_table import SoftmaxTable
+from tinyml.ops.softmax.softmax import Softmax
+from tinyml.passes._attention_rows import Operand, destination, source, turned
+from tinyml.passes._attention_scores import Path, path_to, scores_of, table_of
+from tinyml.passes.editor import Editor
+from tinyml.passes.remove_dead_code import remove_dead_code
+
+
+def fuse_attention(graph: Graph) -> Graph:
+    """The matrix of scores grows with the square of the length; one row of it is enough.
+
+    Bytes give the same bits as before, floats differ by the order of additions.
+    """
+    edit = Editor(graph)
+    changed = False
+    for node in edit.sweep():
+        if isinstance(node.op, MatMul):
+            changed |= _fuse(edit, node)
+    return remove_dead_code(edit.graph()) if changed else graph
+
+
+def _fuse(edit: Editor, second: Node) -> bool:
+    path = path_to(edit, second.inputs[0])
+    if path is None:
+        return False
+    scores, y = edit.tensors[path.product.outputs[0]], edit.tensors[second.outputs[0]]
+    weights, lead = edit.tensors[second.inputs[0]], y.shape[:-2]
+    if weights.shape[:-2] != lead or scores.elements != weights.elements or not scores.shape[-1] > 1:
+        return False
+    if not y.elements or not 0 < math.prod(lead) <= MOST_HEADS:
+        return False
+    if scores.shape[:-2] != lead and math.prod(scores.shape[:-2]) != math.prod(lead):
+        return False
+    new: list[Node] = []
+    q, k = path.product.inputs
+    first = source(edit, q, scores.shape[:-2])
+    keys = source(edit, k, scores.shape[:-2], turned=True)
+    values = source(edit, second.inputs[1], lead)
+    if keys is None and edit.tensors[k].shape[:-2] == scores.shape[:-2]:
+        node, keys = turned(edit, k)
+        new.append(node)
+    if first is None or keys is None or values is None:
+        return False
+    moves, result = destination(edit, second)
+    places: dict[str, Any] = {
+        "shape": edit.tensors[result.name].shape,
+        "queries": y.shape[-2],
+        "keys": scores.shape[-1],
+        "depth": edit.tensors[q].shape[-1],
+        "values": y.shape[-1],
+    }
+    for word, operand in zip("qkvy", (first, keys, values, result), strict=True):
+        places |= {f"{word}_starts": operand.rows.starts, f"{word}_step": operand.rows.step}
+    operands = (first, keys, values)
+    form = _bytes if scores.quant is not None else _floats
+    found = form(edit, path, second, places, operands)
+    if found is None:
+        return False
+    op, more = found
+    names = (*(operand.name for operand in operands), *more)
+    if operand_problem(op, [edit.tensors[name] for name in names]) is not None:
+        return False
+    fused = Node(second.name, op, names, (result.name,))
+    if isinstance(op, AttentionInt8) and not has_form(cast(Layer[AttentionInt8], edit.layer(fused))):
+        return False
+    edit.replace([second, *moves], [*new, fused])
+    return True
+
+
+def _floats(
+    edit: Editor, path: Path, second: Node, places: dict[str, Any], operands: tuple[Operand, ...]
+) -> tuple[Heads, tuple[str, ...]] | None:
+    softmax = path.softmax.op
+    if not isinstance(softmax, Softmax):
+        return None
+    tensors = [
+        edit.tensors[name] for node in (path.product, second) for name in (*node.inputs, *node.outputs)
+    ]
+    if any(t.dtype is not DType.FLOAT32 or t.quant is not None for t in tensors):
+        return None
+    scores = scores_of(edit, path)
+    if scores is None or (softmax.beta != 1.0 and (scores.mask or scores.softcap)):
+        return None
+    op = Attention(
+        **places,
+        scale=scores.scale * softmax.beta,
+        softcap=scores.softcap,
+        low=scores.low,
+        causal=scores.past is not None,
+        past=scores.past or 0,
+        mask_starts=scores.rows.starts,
+        mask_step=scores.rows.step,
+    )
+    return op, (scores.mask,) if scores.mask else ()
+
+
+def _bytes(
+    edit: Editor, path: Path, second: Node, places: dict[str, Any], operands: tuple[Operand, ...]
+) -> tuple[Heads, tuple[str, ...]] | None:
+    softmax, product = path.softmax.op, path.product.op
+    assert isinstance(softmax, Softmax | SoftmaxTable) and isinstance(product, MatMul)
+    scores, weights = edit.tensors[path.product.outputs[0]], edit.tensors[path.softmax.outputs[0]]
+    stored = (edit.tensors[path.softmax.inputs[0]], scores, weights, edit.tensors[second.outputs[0]])
+    if any(t.dtype is not DType.INT8 or t.quant is None or t.quant.per_channel for t in stored):
+        return None
+    if product != second.op or scores.quant is None or weights.quant is None:
+        return None
+    table: tuple[int, ...] = ()
+    scaled = scores.quant
+    if path.between:
+        mapped = table_of(edit, path.between)
+        if mapped is None:
+            return None
+        table, scaled = mapped
+    op = AttentionInt8(
+        **places,
+        scores=scores.quant,
+        table=table,
+        scaled=scaled,
+        weights=weights.quant,
+        beta=softmax.beta,
+        by_table=isinstance(softmax, SoftmaxTable),
+        round_once=product.round_once,
+    )
+    return op, ()

@@ -1,0 +1,207 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Attention on int8 with DSP instructions: two queries by two keys at a time, then two rows of
+ * weights by two columns of values, in pairs of int16. The values of a head are transposed first,
+ * so that both products read rows. */
+
+#include <tinyml/tinyml.h>
+
+#if TINYML_CORE_DSP
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tinyml/attention.h>
+
+#include "../weighted/dsp_s8.h"
+#include "attention_s8.h"
+
+struct rows {
+	uint32_t *columns; /* of two queries, then of their weights */
+	int8_t *scores[2];
+	int8_t *values; /* transposed */
+	int32_t keys;   /* a multiple of four */
+};
+
+/* Products of two rows of bytes with two columns: for each four elements the even ones of both
+ * columns, then the odd ones. In assembly, because compilers need a third more instructions. */
+static inline void attention_dsp_products(const int8_t *k0, const int8_t *k1,
+					  const uint32_t *columns, const uint32_t *end,
+					  int32_t sums[4])
+{
+	int32_t s00 = sums[0], s01 = sums[1], s10 = sums[2], s11 = sums[3];
+	uint32_t a, b, x0, x1, w;
+
+	/* clang-format off */
+	__asm__ volatile(
+		"1:\n\t"
+		"ldr %[a], [%[k0]], #4\n\t"
+		"ldr %[b], [%[k1]], #4\n\t"
+		"ldrd %[x0], %[x1], [%[columns]], #8\n\t"
+		"sxtb16 %[w], %[a]\n\t"
+		"smlad %[s00], %[w], %[x0], %[s00]\n\t"
+		"smlad %[s01], %[w], %[x1], %[s01]\n\t"
+		"sxtb16 %[w], %[b]\n\t"
+		"smlad %[s10], %[w], %[x0], %[s10]\n\t"
+		"smlad %[s11], %[w], %[x1], %[s11]\n\t"
+		"ldrd %[x0], %[x1], [%[columns]], #8\n\t"
+		"sxtb16 %[a], %[a], ror #8\n\t"
+		"smlad %[s00], %[a], %[x0], %[s00]\n\t"
+		"smlad %[s01], %[a], %[x1], %[s01]\n\t"
+		"sxtb16 %[b], %[b], ror #8\n\t"
+		"smlad %[s10], %[b], %[x0], %[s10]\n\t"
+		"cmp %[columns], %[end]\n\t"
+		"smlad %[s11], %[b], %[x1], %[s11]\n\t"
+		"bne 1b\n\t"
+		: [k0] "+r"(k0), [k1] "+r"(k1), [columns] "+r"(columns), [s00] "+r"(s00),
+		  [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [a] "=&r"(a), [b] "=&r"(b),
+		  [x0] "=&r"(x0), [x1] "=&r"(x1), [w] "=&r"(w)
+		: [end] "r"(end)
+		: "memory", "cc");
+	/* clang-format on */
+	sums[0] = s00;
+	sums[1] = s01;
+	sums[2] = s10;
+	sums[3] = s11;
+}
+
+/* Two queries as columns, less their zero point; what their sums add to each score. */
+static void attention_dsp_queries(const struct tinyml_attention_s8 *p, const struct rows *rows,
+				  const int8_t *const q[2], int32_t totals[2])
+{
+	const uint32_t zeros = ((uint32_t)p->q_zero & 0xffffu) | ((uint32_t)p->q_zero << 16);
+	uint32_t *to = rows->columns;
+
+	totals[0] = 0;
+	totals[1] = 0;
+	for (int32_t i = 0; i < p->at.depth; i += 4) {
+		for (int32_t r = 0; r < 2; r++) {
+			const uint32_t word = tinyml_load_word(&q[r][i]);
+			const int16x2_t even = __ssub16(tinyml_even_bytes(word), (int16x2_t)zeros);
+			const int16x2_t odd = __ssub16(tinyml_odd_bytes(word), (int16x2_t)zeros);
+
+			to[r] = (uint32_t)even;
+			to[2 + r] = (uint32_t)odd;
+			totals[r] = __smlad(even, 0x10001, totals[r]);
+			totals[r] = __smlad(odd, 0x10001, totals[r]);
+		}
+		to += 4;
+	}
+	totals[0] *= -p->k_zero;
+	totals[1] *= -p->k_zero;
+}
+
+/* The scores of both queries with the keys that the second one sees. */
+static void attention_dsp_scores(const struct tinyml_attention_s8 *p, const struct rows *rows,
+				 const int8_t *k, int32_t seen, const int32_t totals[2])
+{
+	const struct attention_s8_scale by = attention_s8_score_scale(p);
+	const uint32_t *end = &rows->columns[p->at.depth];
+	const int32_t step = p->at.k_step;
+	const int8_t *table = p->table;
+	int8_t *s0 = rows->scores[0], *s1 = rows->scores[1];
+
+	for (int32_t j = 0; j < seen; j += 2) {
+		const int8_t *next = j + 1 < seen ? k + step : k;
+		int32_t sums[4] = {totals[0], totals[1], totals[0], totals[1]};
+
+		attention_dsp_products(k, next, rows->columns, end, sums);
+		s0[j] = attention_s8_score(&by, table, sums[0]);
+		s1[j] = attention_s8_score(&by, table, sums[1]);
+		s0[j + 1] = attention_s8_score(&by, table, sums[2]);
+		s1[j + 1] = attention_s8_score(&by, table, sums[3]);
+		k = next + step;
+	}
+}
+
+/* A row of scores becomes a column of weights, with zeros for keys that its query does not see;
+ * returns their sum. */
+static int32_t attention_dsp_weights(const struct tinyml_attention_s8 *p, const struct rows *rows,
+				     int32_t r, int32_t seen, int32_t padded)
+{
+	const int8_t *scores = rows->scores[r];
+	uint16_t *to = (uint16_t *)&rows->columns[r];
+	const struct attention_s8_row row = attention_s8_row_of(p, scores, seen);
+	int32_t total = 0;
+
+	for (int32_t j = 0; j < padded; j += 4) {
+		for (int32_t i = 0; i < 4; i++) {
+			const int32_t weight =
+				j + i < seen ? attention_s8_weight(&row, scores[j + i]) : 0;
+
+			to[(i & 1) * 4 + (i >> 1)] = (uint16_t)weight;
+			total += weight;
+		}
+		to += 8;
+	}
+	return total;
+}
+
+static void attention_dsp_values(const struct tinyml_attention_s8 *p, const struct rows *rows,
+				 int8_t *const y[2], int32_t padded, const int32_t totals[2])
+{
+	const struct attention_s8_scale by = attention_s8_output_scale(p);
+	const uint32_t *end = &rows->columns[padded];
+	const int8_t *v = rows->values;
+
+	for (int32_t d = 0; d < p->at.values; d += 2) {
+		const bool pair = d + 1 < p->at.values;
+		const int8_t *next = pair ? v + rows->keys : v;
+		int32_t sums[4] = {totals[0], totals[1], totals[0], totals[1]};
+
+		attention_dsp_products(v, next, rows->columns, end, sums);
+		for (int32_t r = 0; r < 2; r++) {
+			y[r][d] = (int8_t)attention_s8_scaled(&by, sums[r]);
+			if (pair) {
+				y[r][d + 1] = (int8_t)attention_s8_scaled(&by, sums[2 + r]);
+			}
+		}
+		v = next + rows->keys;
+	}
+}
+
+static void attention_dsp_head(const struct tinyml_attention_s8 *p,
+			       const struct tinyml_attention_bytes *t, const struct rows *rows,
+			       const int32_t *starts)
+{
+	const struct tinyml_heads *at = &p->at;
+	const int8_t *q = &t->q[starts[0]];
+	int8_t *y = &t->y[starts[3]];
+
+	attention_s8_transpose(at, &t->v[starts[2]], rows->values, rows->keys);
+	for (int32_t i = 0; i < at->queries; i += 2) {
+		/* the last query may be alone: then it is computed twice */
+		const bool pair = i + 1 < at->queries;
+		const int8_t *const queries[2] = {q, pair ? q + at->q_step : q};
+		int8_t *const outputs[2] = {y, pair ? y + at->y_step : y};
+		const int32_t first = attention_s8_seen(at, i);
+		const int32_t seen = pair ? attention_s8_seen(at, i + 1) : first;
+		const int32_t padded = (seen + 3) & ~3;
+		int32_t totals[2];
+
+		attention_dsp_queries(p, rows, queries, totals);
+		attention_dsp_scores(p, rows, &t->k[starts[1]], seen, totals);
+		totals[0] = -p->v_zero * attention_dsp_weights(p, rows, 0, first, padded);
+		totals[1] = -p->v_zero * attention_dsp_weights(p, rows, 1, seen, padded);
+		attention_dsp_values(p, rows, outputs, padded, totals);
+		q += 2 * at->q_step;
+		y += 2 * at->y_step;
+	}
+}
+
+void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
+			     const struct tinyml_attention_bytes *t)
+{
+	const int32_t keys = (p->at.keys + 3) & ~3;
+	struct rows rows = {.columns = t->scratch, .keys = keys};
+
+	rows.scores[0] = (int8_t *)&rows.columns[p->at.depth > keys ? p->at.depth : keys];
+	rows.scores[1] = rows.scores[0] + keys;
+	rows.values = rows.scores[1] + keys;
+	for (int32_t h = 0; h < p->at.heads; h++) {
+		attention_dsp_head(p, t, &rows, &p->at.starts[4 * h]);
+	}
+}
+
+#endif /* TINYML_CORE_DSP */

@@ -1,0 +1,99 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Attention on floats, query by query. Working memory: a row of scores. */
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinyml/attention.h>
+
+static int32_t attention_f32_seen(const struct tinyml_heads *at, int32_t query)
+{
+	return at->past < at->keys - query - 1 ? query + at->past + 1 : at->keys;
+}
+
+static float attention_f32_product(const float *a, const float *b, int32_t count)
+{
+	float sum = 0.0f;
+
+	for (int32_t i = 0; i < count; i++) {
+		sum += a[i] * b[i];
+	}
+	return sum;
+}
+
+/* exp of the scores of the keys that a query sees, in scratch; returns their sum. */
+static float attention_f32_exps(const struct tinyml_attention_f32 *p,
+				const struct tinyml_attention_floats *t, const float *q,
+				const float *k, int32_t mask, int32_t seen)
+{
+	float *scores = t->scratch;
+	float sum = 0.0f;
+	float top = 0.0f;
+
+	for (int32_t j = 0; j < seen; j++) {
+		float score = attention_f32_product(q, k, p->at.depth) * p->scale;
+
+		if (p->softcap != 0.0f) {
+			score = tanhf(score / p->softcap) * p->softcap;
+		}
+		if (t->mask != NULL) {
+			score += t->mask[mask + j];
+		} else if (t->visible != NULL && !t->visible[mask + j]) {
+			score = p->low;
+		}
+		top = j == 0 || score > top ? score : top;
+		scores[j] = score;
+		k += p->at.k_step;
+	}
+	for (int32_t j = 0; j < seen; j++) {
+		scores[j] = expf(scores[j] - top);
+		sum += scores[j];
+	}
+	return sum;
+}
+
+static void attention_f32_values(const struct tinyml_attention_f32 *p, const float *weights,
+				 const float *v, float *y, int32_t seen, float sum)
+{
+	for (int32_t d = 0; d < p->at.values; d++) {
+		y[d] = 0.0f;
+	}
+	for (int32_t j = 0; j < seen; j++) {
+		const float weight = weights[j];
+
+		for (int32_t d = 0; d < p->at.values; d++) {
+			y[d] += weight * v[d];
+		}
+		v += p->at.v_step;
+	}
+	for (int32_t d = 0; d < p->at.values; d++) {
+		y[d] /= sum;
+	}
+}
+
+void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
+			  const struct tinyml_attention_floats *t)
+{
+	const int32_t *starts = p->at.starts;
+
+	for (int32_t h = 0; h < p->at.heads; h++) {
+		const float *q = &t->q[starts[0]];
+		float *y = &t->y[starts[3]];
+		int32_t mask = p->mask_starts != NULL ? p->mask_starts[h] : 0;
+
+		for (int32_t i = 0; i < p->at.queries; i++) {
+			const int32_t seen = attention_f32_seen(&p->at, i);
+			const float sum = attention_f32_exps(p, t, q, &t->k[starts[1]], mask, seen);
+
+			attention_f32_values(p, t->scratch, &t->v[starts[2]], y, seen, sum);
+			q += p->at.q_step;
+			y += p->at.y_step;
+			mask += p->mask_step;
+		}
+		starts += 4;
+	}
+}

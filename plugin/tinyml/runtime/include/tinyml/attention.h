@@ -1,0 +1,97 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Attention: of each query a sum of values, weighted by the softmax of its products with the keys.
+ *
+ * Only a row of scores, or two, exists at a time.
+ */
+
+#ifndef TINYML_ATTENTION_H_
+#define TINYML_ATTENTION_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where rows are, in elements. Rows of a head follow each other at a distance of a step. */
+struct tinyml_heads {
+	int32_t heads;
+	int32_t queries; /* rows of each head */
+	int32_t keys;
+	int32_t depth;         /* elements of a query and of a key */
+	int32_t values;        /* elements of a value */
+	const int32_t *starts; /* for each head: of its queries, keys, values and outputs */
+	int32_t q_step;
+	int32_t k_step;
+	int32_t v_step;
+	int32_t y_step;
+	int32_t past; /* query i sees keys up to i + past; from the number of keys on, it sees all
+		       */
+};
+
+struct tinyml_attention_s8 {
+	struct tinyml_heads at;
+	int32_t q_zero;
+	int32_t k_zero;
+	int32_t v_zero;
+	int32_t score_multiplier; /* from sums of products to scores */
+	int32_t score_shift;
+	int32_t score_zero;
+	const int8_t *table;  /* what each score becomes, from -128 on; NULL if it stays */
+	const uint32_t *exps; /* 256, by how far a score is below the largest */
+	uint64_t numerator;   /* by table: weight = exp * (numerator / sum) >> shift */
+	int32_t shift;
+	int32_t weight_zero;
+	int32_t out_multiplier; /* from sums of products to outputs */
+	int32_t out_shift;
+	int32_t out_zero;
+	bool by_table; /* else as tinyml_softmax_s8() */
+	bool once;     /* one rounding, halves to even; else two, as TensorFlow Lite */
+};
+
+struct tinyml_attention_f32 {
+	struct tinyml_heads at;
+	float scale;
+	float softcap;              /* 0: none */
+	const int32_t *mask_starts; /* for each head; NULL without a mask */
+	int32_t mask_step;
+	float low; /* the score of a key that is not visible */
+};
+
+/** Queries, keys, values, outputs and working memory. */
+struct tinyml_attention_bytes {
+	const int8_t *q;
+	const int8_t *k;
+	const int8_t *v;
+	int8_t *y;
+	void *scratch;
+};
+
+/** The mask is added to the scores, or hides keys where it is false; one of both, or none. */
+struct tinyml_attention_floats {
+	const float *q;
+	const float *k;
+	const float *v;
+	const float *mask;
+	const bool *visible;
+	float *y;
+	float *scratch; /* a number for each key */
+};
+
+void tinyml_attention_s8(const struct tinyml_attention_s8 *p,
+			 const struct tinyml_attention_bytes *t);
+void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
+			     const struct tinyml_attention_bytes *t);
+void tinyml_attention_mve_s8(const struct tinyml_attention_s8 *p,
+			     const struct tinyml_attention_bytes *t);
+void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
+			  const struct tinyml_attention_floats *t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_ATTENTION_H_ */

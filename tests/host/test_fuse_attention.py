@@ -1,0 +1,248 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What exporters write for attention becomes one operator: bytes stay the same, floats nearly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tinyml.ops.catalog  # noqa: F401  the parser knows operators that are imported
+from tests.support.interpret import interpret
+from tests.support.layer_kinds import random_values
+from tinyml.emit.model import Provenance
+from tinyml.ir import Graph
+from tinyml.ir.text_parser import parse
+from tinyml.ir.verifier import verify
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8
+from tinyml.passes.fuse_attention import fuse_attention
+from tinyml.pipeline import Options, compile_graph, program_of
+
+ADD, MUL, DIV = (f"clamp=-infxinf, function={name}, round_once=False" for name in ("add", "mul", "div"))
+
+
+def joined(kind: str, quant: str = "") -> list[str]:
+    """Queries, keys and values of two heads from one tensor, as PyTorch and Keras export them."""
+    lines = [f"input x: {kind}[1x9x24]{quant}"]
+    for number, name in enumerate("qkv"):
+        lines.append(
+            f"{name}0: {kind}[1x9x8]{quant} = Slice(x; starts=0x0x{8 * number}, extents=1x9x8, steps=1x1x1)"
+        )
+        lines.append(f"{name}1: {kind}[1x9x2x4]{quant} = Reshape({name}0; shape=1x9x2x4)")
+        turn, shape = ("0x2x3x1", "1x2x4x9") if name == "k" else ("0x2x1x3", "1x2x9x4")
+        lines.append(f"{name}: {kind}[{shape}]{quant} = Transpose({name}1; perm={turn})")
+    return lines
+
+
+def rest(kind: str, quant: str = "") -> list[str]:
+    """Heads side by side again."""
+    return [
+        f"turned: {kind}[1x9x2x4]{quant} = Transpose(o; perm=0x2x1x3)",
+        f"y: {kind}[1x9x8]{quant} = Reshape(turned; shape=1x9x8)",
+        "output y",
+    ]
+
+
+def floats(*between: str, name: str = "s") -> list[str]:
+    return [
+        *joined("float32"),
+        "s: float32[1x2x9x9] = MatMul(q, k; round_once=False)",
+        *between,
+        f"p: float32[1x2x9x9] = Softmax({name}; axis=3, beta=1.0)",
+        "o: float32[1x2x9x4] = MatMul(p, v; round_once=False)",
+        *rest("float32"),
+    ]
+
+
+def graph_of(lines: list[str]) -> Graph:
+    graph = parse("graph g\n" + "".join(f"  {line}\n" for line in lines))
+    verify(graph, "parse")
+    return graph
+
+
+def fused(lines: list[str]) -> tuple[Graph, Graph]:
+    before = graph_of(lines)
+    after = fuse_attention(before)
+    verify(after, "fuse_attention")
+    return before, after
+
+
+def compare(before: Graph, after: Graph) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        sample = {name: random_values(rng, before.tensors[name]) for name in before.inputs}
+        old, new = interpret(before, sample), interpret(after, sample)
+        for name, array in old.items():
+            if array.dtype.kind == "f":
+                np.testing.assert_allclose(new[name], array, rtol=1e-5, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(new[name], array)
+
+
+MASK = "input m: float32[1x1x9x9]"
+SCALED = f"a: float32[1x2x9x9] = Binary(s, const float32[scalar] {{0.5}}; {MUL})"
+DIVIDED = f"a: float32[1x2x9x9] = Binary(s, const float32[1] {{2}}; {DIV})"
+FLOATS: dict[str, tuple[list[str], dict[str, float]]] = {
+    "plain": (floats(), {"scale": 1.0}),
+    "scaled": (floats(SCALED, name="a"), {"scale": 0.5}),
+    "divided": (floats(DIVIDED, name="a"), {"scale": 0.5}),
+    "mask": (
+        [MASK, *floats(SCALED, f"b: float32[1x2x9x9] = Binary(m, a; {ADD})", name="b")],
+        {"mask_step": 9},
+    ),
+    "mask_of_keys": (
+        ["input m: float32[9]", *floats(f"b: float32[1x2x9x9] = Binary(s, m; {ADD})", name="b")],
+        {"mask_step": 0},
+    ),
+    "capped": (
+        floats(
+            SCALED,
+            "t: float32[1x2x9x9] = Unary(a; function=tanh)",
+            f"b: float32[1x2x9x9] = Binary(t, const float32[scalar] {{3}}; {MUL})",
+            name="b",
+        ),
+        {"scale": 1.5, "softcap": 3.0},
+    ),
+    "visible": (
+        [
+            "input m: bool[1x1x9x9]",
+            *floats("b: float32[1x2x9x9] = Where(m, s, const float32[scalar] {-2.5})", name="b"),
+        ],
+        {"mask_step": 9, "low": -2.5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats(name: str) -> None:
+    lines, attributes = FLOATS[name]
+    before, after = fused(lines)
+    (node,) = after.nodes
+    assert isinstance(node.op, Attention)
+    assert set(node.inputs) == {*before.inputs}
+    for attribute, value in attributes.items():
+        assert getattr(node.op, attribute) == value
+    compare(before, after)
+
+
+def test_a_constant_mask_that_hides_what_follows_is_no_tensor() -> None:
+    lines = floats("b: float32[1x2x9x9] = Binary(s, const float32[9x9]; " + ADD + ")", name="b")
+    graph = graph_of(lines)
+    (name,) = [t.name for t in graph.tensors.values() if t.is_constant]
+    hidden = np.where(np.tril(np.ones((9, 9))) > 0, 0, -np.inf).astype(np.float32)
+    before = graph.with_nodes(
+        graph.nodes, [t if t.name != name else t.constant(name, hidden) for t in graph.tensors.values()]
+    )
+    after = fuse_attention(before)
+    (node,) = after.nodes
+    assert isinstance(node.op, Attention)
+    assert node.op.causal
+    assert node.op.past == 0
+    assert len(node.inputs) == 3
+    compare(before, after)
+
+
+def bytes_(round_once: bool, softmax: str, *between: str, name: str = "s") -> list[str]:
+    quant = " q(0.02, -3)"
+    axis = 3 if softmax == "SoftmaxTable" else -1
+    score, weights, out = " q(0.05, 4)", " q(0.00390625, -128)", " q(0.006, 5)"
+    return [
+        *joined("int8", quant),
+        f"s: int8[1x2x9x9]{score} = MatMul(q, k; round_once={round_once})",
+        *between,
+        f"p: int8[1x2x9x9]{weights} = {softmax}({name}; axis={axis}, beta=1.0)",
+        f"o: int8[1x2x9x4]{out} = MatMul(p, v; round_once={round_once})",
+        *rest("int8", out),
+    ]
+
+
+TIMES = (
+    "a: int8[1x2x9x9] q(0.03, -7) = Binary(s, const int8[scalar] q(0.01, -20) {30}; clamp=-infxinf, "
+    "function=mul, round_once=True)"
+)
+BYTES = {
+    "onnx": bytes_(True, "SoftmaxTable"),
+    "onnx_scaled": bytes_(True, "SoftmaxTable", TIMES, name="a"),
+    "tflite": bytes_(False, "Softmax"),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_stay_the_same(name: str) -> None:
+    before, after = fused(BYTES[name])
+    (node,) = after.nodes
+    assert isinstance(node.op, AttentionInt8)
+    assert node.inputs == ("x", "x", "x")
+    assert bool(node.op.table) == (name == "onnx_scaled")
+    compare(before, after)
+
+
+def test_keys_that_come_transposed_are_transposed() -> None:
+    lines = floats()
+    lines = [line for line in lines if not line.startswith(("k0", "k1", "k:"))]
+    before, after = fused(["input k: float32[1x2x4x9]", *lines])
+    assert [node.op.kind for node in after.nodes] == ["Transpose", "Attention"]
+    compare(before, after)
+
+
+def test_one_head_of_keys_for_several_of_queries() -> None:
+    before, after = fused(
+        [
+            "input q: float32[4x5x6]",
+            "input k: float32[2x1x7x6]",
+            "input v: float32[2x1x7x3]",
+            "k1: float32[2x2x7x6] = Tile(k; repeats=1x2x1x1)",
+            "k2: float32[4x7x6] = Reshape(k1; shape=4x7x6)",
+            "k3: float32[4x6x7] = Transpose(k2; perm=0x2x1)",
+            "v1: float32[2x2x7x3] = Tile(v; repeats=1x2x1x1)",
+            "v2: float32[4x7x3] = Reshape(v1; shape=4x7x3)",
+            "s: float32[4x5x7] = MatMul(q, k3; round_once=False)",
+            "p: float32[4x5x7] = Softmax(s; axis=2, beta=1.0)",
+            "y: float32[4x5x3] = MatMul(p, v2; round_once=False)",
+            "output y",
+        ]
+    )
+    (node,) = after.nodes
+    assert isinstance(node.op, Attention)
+    assert node.op.k_starts == (0, 0, 42, 42)
+    compare(before, after)
+
+
+STAYS = {
+    "scores_are_an_output": [*floats(), "output s"],
+    "weights_are_an_output": [*floats(), "output p"],
+    "another_axis": [line.replace("axis=3", "axis=2") for line in floats()],
+    "another_function": floats("a: float32[1x2x9x9] = Unary(s; function=exp)", name="a"),
+    "a_mask_before_the_scale": [
+        MASK,
+        *floats(
+            f"a: float32[1x2x9x9] = Binary(m, s; {ADD})",
+            f"b: float32[1x2x9x9] = Binary(a, const float32[scalar] {{0.5}}; {MUL})",
+            name="b",
+        ),
+    ],
+    "limits": floats(
+        SCALED.replace("-infxinf", "-1.0x1.0"),
+        name="a",
+    ),
+    "a_quotient_by_scores": floats(
+        f"a: float32[1x2x9x9] = Binary(const float32[scalar] {{2}}, s; {DIV})", name="a"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_stays(name: str) -> None:
+    before, after = fused(STAYS[name])
+    assert after.is_unchanged(before)
+
+
+@pytest.mark.parametrize("played", [True, False])
+def test_the_player_computes_the_parts(played: bool) -> None:
+    origin = Provenance("g", "0" * 64, "")
+    compiled = compile_graph(graph_of(BYTES["onnx"]), "g", origin, Options(played=played))
+    kinds = {node.op.kind for node in compiled.graph.nodes}
+    assert ("MatMul" in kinds, "AttentionInt8" in kinds) == (played, not played)
+    if played:
+        assert list(program_of(compiled).calls())

@@ -1,0 +1,146 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: layouts of heads, masks, caps, and bytes at the ends of their range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.support.cases import Case, op_case
+from tests.support.cases import Stored as Bytes
+from tinyml.ir import Array, DType, Quant, TensorType
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8
+from tinyml.ops.attention.heads import Heads, Rows, rows_of
+
+SOFTMAX = Quant.per_tensor(1 / 256, -128)
+STEPS = tuple(int(v) for v in np.clip(np.rint(np.arange(-128, 128) * 0.7 + 3), -128, 127))
+
+
+def side_by_side(heads: int, rows: int, elements: int, offset: int = 0, width: int = 0) -> Rows:
+    """Heads in one row after the other, from column ``offset`` of ``width`` on."""
+    wide = width or heads * elements
+    numbers = np.arange(rows * wide).reshape(rows, wide)[:, offset : offset + heads * elements]
+    found = rows_of(numbers.reshape(rows, heads, elements).swapaxes(0, 1))
+    assert found is not None
+    return found
+
+
+def apart(heads: int, rows: int, elements: int) -> Rows:
+    return Rows(tuple(h * rows * elements for h in range(heads)), elements)
+
+
+def places(size: tuple[int, int, int, int, int], joined: bool) -> dict[str, Any]:
+    """Of (heads, queries, keys, depth, values); ``joined``: all of them as columns of one tensor."""
+    heads, queries, keys, depth, values = size
+    width = heads * (2 * depth + values)
+    if joined:
+        q = side_by_side(heads, queries, depth, 0, width)
+        k = side_by_side(heads, keys, depth, heads * depth, width)
+        v = side_by_side(heads, keys, values, 2 * heads * depth, width)
+        y = side_by_side(heads, queries, values)
+    else:
+        q, k = apart(heads, queries, depth), apart(heads, keys, depth)
+        v, y = apart(heads, keys, values), apart(heads, queries, values)
+    shape = (queries, heads * values) if joined else (heads, queries, values)
+    named: dict[str, Any] = {
+        "shape": shape,
+        "queries": queries,
+        "keys": keys,
+        "depth": depth,
+        "values": values,
+    }
+    for word, rows in zip("qkvy", (q, k, v, y), strict=True):
+        named |= {f"{word}_starts": rows.starts, f"{word}_step": rows.step}
+    return named
+
+
+def real(seed: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)
+
+
+def operands(op: Heads, joined: bool) -> list[Array]:
+    if joined:
+        whole = real(1, op.queries, op.heads * (2 * op.depth + op.values))
+        return [whole, whole, whole]
+    return [
+        real(1, op.heads, op.queries, op.depth),
+        real(2, op.heads, op.keys, op.depth),
+        real(3, op.heads, op.keys, op.values),
+    ]
+
+
+def floats(name: str, *size: int, joined: bool = False, mask: Array | None = None, **more: Any) -> Case:
+    heads, queries, keys, depth, values = size
+    named = places((heads, queries, keys, depth, values), joined)
+    if mask is not None:
+        step = keys if mask.shape[-2] > 1 else 0
+        per_head = mask.shape[-2] * keys if mask.ndim == 3 else 0
+        named |= {"mask_starts": tuple(h * per_head for h in range(heads)), "mask_step": step}
+    op = Attention(**named, **more)
+    inputs = operands(op, joined)
+    return op_case(name, op, [*inputs, mask] if mask is not None else inputs)
+
+
+def stored(seed: int, low: int, high: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).integers(low, high + 1, shape).astype(np.int8)
+
+
+def quantised(
+    name: str, *size: int, low: int = -128, high: int = 127, zero: int = 0, score: float = 0.05, **more: Any
+) -> Case:
+    heads, queries, keys, depth, values = size
+    named = places((heads, queries, keys, depth, values), False)
+    attributes: dict[str, Any] = {
+        "scores": Quant.per_tensor(score, -1 - zero),
+        "scaled": Quant.per_tensor(score, -1 - zero),
+        "weights": SOFTMAX,
+        "round_once": True,
+        **more,
+    }
+    op = AttentionInt8(**named, **attributes)
+    quants = [Quant.per_tensor(0.02, zero), Quant.per_tensor(0.03, -1 - zero), Quant.per_tensor(0.01, zero)]
+    shapes = ((heads, queries, depth), (heads, keys, depth), (heads, keys, values))
+    inputs = [
+        Bytes(stored(i, low, high, *shape), quant)
+        for i, (shape, quant) in enumerate(zip(shapes, quants, strict=True))
+    ]
+    return op_case(
+        name, op, inputs, outputs=[TensorType(op.shape, DType.INT8, Quant.per_tensor(0.006, zero))]
+    )
+
+
+PADDING = np.zeros((1, 9), np.float32)
+PADDING[0, 6:] = -np.inf
+SEEN = np.random.default_rng(5).random((2, 7, 9)) < 0.6
+SEEN[:, :, 0] = True
+
+CASES: list[Case] = [
+    floats("floats", 2, 7, 9, 5, 3),
+    floats("joined", 3, 8, 8, 4, 6, joined=True, scale=0.5),
+    floats("causal", 2, 7, 7, 4, 4, causal=True),
+    floats("causal_past", 1, 3, 9, 4, 4, causal=True, past=6),
+    floats("capped", 1, 5, 6, 4, 2, scale=2.0, softcap=1.5),
+    floats("mask", 2, 7, 9, 5, 3, mask=real(8, 2, 7, 9)),
+    floats("padding", 2, 7, 9, 5, 3, mask=PADDING),
+    floats("visible", 2, 7, 9, 5, 3, mask=SEEN),
+    floats("low", 2, 7, 9, 5, 3, mask=~SEEN, low=-3.0),
+    floats("one_query", 4, 1, 33, 8, 8),
+    quantised("bytes", 2, 7, 9, 5, 3),
+    quantised("bytes_long", 2, 5, 99, 64, 64, score=0.4),
+    quantised("bytes_odd", 3, 3, 35, 7, 9, zero=-128),
+    quantised("bytes_ends", 1, 4, 17, 33, 18, low=127, high=127, zero=-128),
+    quantised("bytes_low", 1, 4, 17, 33, 18, low=-128, high=-127, zero=127),
+    quantised("bytes_table", 2, 6, 12, 8, 8, table=STEPS, scaled=Quant.per_tensor(0.1, 3)),
+    quantised("bytes_causal", 2, 9, 9, 8, 8, causal=True),
+    quantised("bytes_causal_past", 1, 4, 20, 16, 16, causal=True, past=16),
+    quantised("bytes_tflite", 2, 7, 40, 16, 12, by_table=False, round_once=False),
+    quantised(
+        "bytes_tflite_causal", 2, 7, 7, 16, 12, by_table=False, round_once=False, causal=True, beta=0.5
+    ),
+    quantised("bytes_steep", 1, 8, 300, 4, 4, score=0.9),
+    quantised("bytes_one_query", 4, 1, 33, 8, 8),
+    quantised("bytes_one_element", 1, 3, 2, 1, 1),
+]
