@@ -17,6 +17,7 @@ from tinyml.api.evidence.kernels import CHECKS
 from tinyml.emit.model import Provenance
 from tinyml.harness.program_build import RUNTIME_C
 from tinyml.ir import DType, Graph, Node, Quant, Tensor
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 from tools import kernel_checks
@@ -49,13 +50,21 @@ FAULTS = {
     "conv_s8": ("conv/conv_columns_s8.h", "in_w + col + first)", "in_w + col)"),
     "depthwise_conv_s8": ("conv/plane_s8.h", "next < end", "next <= end"),
 }
+DEEP_FAULTS = {
+    "player_check": ("player/check.c", "at[1] > left - 2u", "at[1] > left"),
+    "player_call": ("player/check.c", "tinyml_check_plus(way, bytes), alignment", "bytes, alignment"),
+    "player_open": ("player/open.c", "!open_inside(image, record->shape, 4u * record->rank) ||", ""),
+}
 
 
 @pytest.mark.usefixtures("program")
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "name", [*FAULTS, *(pytest.param(one, marks=pytest.mark.deep) for one in DEEP_FAULTS)]
+)
 def test_a_seeded_fault_is_found(name: str, tmp_path: Path) -> None:
     """A check that was left out, a shift the wrong way round, a window or a row that is too long."""
-    file, right, wrong = FAULTS[name]
+    file, right, wrong = {**FAULTS, **DEEP_FAULTS}[name]
     root = tmp_path / "runtime"
     shutil.copytree(RUNTIME_C, root)
     text = (root / file).read_text()
@@ -79,29 +88,44 @@ def small() -> Graph:
     return Graph("small", {t.name: t for t in tensors}, (node,), ("x",), ("y",))
 
 
+def small_conv() -> Graph:
+    """Two filters of three rows and columns, with padding at two sides and a limit."""
+    rng = np.random.default_rng(5)
+    w = rng.integers(-127, 128, (2, 3, 3, 1)).astype(np.int8)
+    tensors = [
+        Tensor("x", (1, 3, 3, 1), DType.INT8, Quant.per_tensor(0.1, 3)),
+        Tensor("w", w.shape, DType.INT8, Quant.per_tensor(0.01, 0), data=w),
+        Tensor("y", (1, 2, 2, 2), DType.INT8, Quant.per_tensor(0.4, -7)),
+        Tensor("b", (2,), DType.INT32, data=rng.integers(-999, 999, 2).astype(np.int32)),
+    ]
+    node = Node("conv", Conv(pads=(1, 1, 0, 0), clamp=(0.0, np.inf)), ("x", "w", "b"), ("y",))
+    return Graph("small", {t.name: t for t in tensors}, (node,), ("x",), ("y",))
+
+
 WHOLE = """#include "proof.h"
 #include "small.h"
 
 int main(void)
 {
-	__CPROVER_havoc_slice(small_input(), 3);
+	__CPROVER_havoc_slice(small_input(), BYTES);
 	__CPROVER_assert(small_run() == 0, "a run ends well");
 	return 0;
 }
 """
 
 
-def generated(folder: Path, loops: str = "") -> str:
-    """The answer about the C of a small model; with ``loops``, its record of a layer says so instead."""
+def generated(graph: Graph, folder: Path, right: str = "", wrong: str = "", turns: int = 8) -> str:
+    """The answer about the C of a small model; ``right`` in its records is replaced by ``wrong``."""
     compiled = compile_graph(
-        small(), "small", Provenance("small", "0" * 64, ""), Options(target="host", kernels="portable")
+        graph, "small", Provenance("small", "0" * 64, ""), Options(target="host", kernels="portable")
     )
+    assert right in compiled.files["small.c"]
     for name, text in compiled.files.items():
-        (folder / name).write_text(text.replace(".outputs = 5", loops) if loops else text)
-    (folder / "whole.c").write_text(WHOLE)
+        (folder / name).write_text(text.replace(right, wrong) if right else text)
+    (folder / "whole.c").write_text(WHOLE.replace("BYTES", str(graph.tensors["x"].elements)))
     needed = [RUNTIME_C / name for name in compiled.summary["sources"]["runtime"]]
     sources = [folder / "whole.c", folder / "small.c", *needed]
-    return prove(sources, [HERE, folder, RUNTIME_C], ["--unwind", "8"])
+    return prove(sources, [HERE, folder, RUNTIME_C], ["--unwind", str(turns)])
 
 
 @pytest.mark.deep
@@ -120,9 +144,19 @@ def test_an_answer_that_is_too_long_is_found(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("program")
 def test_generated_c_of_a_small_model(tmp_path: Path) -> None:
     """NAME_run() for every input; a record with one output too many writes outside the arena."""
-    said = generated(tmp_path)
+    said = generated(small(), tmp_path)
     assert PROVED in said, said[-2000:]
-    assert REFUTED in generated(tmp_path, ".outputs = 9")
+    assert REFUTED in generated(small(), tmp_path, ".outputs = 5", ".outputs = 9")
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("program")
+def test_generated_c_of_a_small_convolution(tmp_path: Path) -> None:
+    """The same with a window that moves; a record with a row too many reads and writes outside."""
+    said = generated(small_conv(), tmp_path, turns=20)
+    assert PROVED in said, said[-2000:]
+    assert REFUTED in generated(small_conv(), tmp_path, ".out_h = 2", ".out_h = 4", turns=20)
 
 
 def test_harnesses_say_what_they_prove() -> None:

@@ -5,30 +5,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.ir import Array, Graph, Layer, Node
+from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
 from tinyml.ir.interpreter import evaluate, interpret
 
+SHIFT = 128  # from int8 to uint8
+SIGNED = "/s8"  # ends the name of an input or output whose bytes have a sign inside of the model
 NHWC = "/nhwc"  # ends the name of a tensor that passes have transposed
 
 
 class Cuts(dict[str, str]):
     """Tensors of the optimised graph that the imported one has too: their names there.
 
-    Those in ``moved`` have their channels last, the others the layout of the imported graph.
+    Those in ``moved`` have their channels last, the others the layout of the imported graph. Those in
+    ``shifted`` are int8 here and uint8 there, with the same meaning.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.moved: set[str] = set()
+        self.shifted: set[str] = set()
 
     def to_theirs(self, name: str, array: Array) -> Array:
+        if name in self.shifted and array.dtype == np.int8:
+            array = (array.astype(np.int16) + SHIFT).astype(np.uint8)
         return np.moveaxis(array, -1, 1) if name in self.moved else array
 
     def to_mine(self, name: str, array: Array) -> Array:
+        if name in self.shifted and array.dtype == np.uint8:
+            array = (array.astype(np.int16) - SHIFT).astype(np.int8)
         return np.moveaxis(array, 1, -1) if name in self.moved else array
 
 
@@ -39,15 +47,19 @@ def cuts_of(
     cuts = Cuts()
     unclear = []
     for name, tensor in optimised.tensors.items():
+        moves = name.endswith(NHWC)
         base = name.removesuffix(NHWC)
+        base = base if base in imported.tensors else base.removesuffix(SIGNED)
         other = imported.tensors.get(base)
         if tensor.is_constant or other is None or other.is_constant:
             continue
-        if (tensor.dtype, tensor.quant) != (other.dtype, other.quant):
+        shifted = _is_shifted(tensor, other)
+        if (tensor.dtype, tensor.quant) != (other.dtype, other.quant) and not shifted:
             continue
-        moves = base != name and len(other.shape) > 2
+        moves = moves and len(other.shape) > 2
         if tensor.shape == (_as_nhwc(other.shape) if moves else other.shape):
             cuts[name] = base
+            cuts.shifted |= {name} if shifted else set()
             if moves:
                 cuts.moved.add(name)
                 unclear += [name] if tensor.shape == other.shape else []
@@ -58,6 +70,14 @@ def cuts_of(
             if _apart(mine[name], kept) < _apart(mine[name], moved):
                 cuts.moved.discard(name)
     return cuts
+
+
+def _is_shifted(mine: Tensor, theirs: Tensor) -> bool:
+    """Whether bytes without a sign became bytes with one, each 128 less."""
+    if (mine.dtype, theirs.dtype) != (DType.INT8, DType.UINT8) or mine.quant is None or theirs.quant is None:
+        return False
+    zeros = tuple(zero - SHIFT for zero in theirs.quant.zero_points)
+    return mine.quant == replace(theirs.quant, zero_points=zeros)
 
 
 def _as_nhwc(shape: Sequence[int]) -> tuple[int, ...]:

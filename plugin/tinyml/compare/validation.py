@@ -3,20 +3,22 @@
 """Translation validation: the optimised graph against the imported one, part by part.
 
 Tensors that both graphs have, in the same layout or as NHWC, cut them into parts. A part is proved if it is
-the same operator on the same operands, if all values of its one int8 operand were enumerated, or if both
-sides are affine functions whose coefficients are so close that no input tells their results apart by more
-than one step. All others are tested with directed inputs. The definitions of the operators in numpy are what
+the same operator on the same operands, if it selects the same elements, if all values of its one or two int8
+operands were enumerated, or if both sides are affine functions whose coefficients are so close that no input
+tells their results apart by more than one step, with the same clamps. All others are tested with directed
+inputs. The definitions of the operators in numpy are what
 both sides mean; generated C is compared with them elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from tinyml.compare.by_weights import apart_by_weights, same_in_order, selects_the_same
 from tinyml.compare.directed import directed
 from tinyml.compare.parts import Cuts, Slice, cuts_of, slice_of
 from tinyml.compare.recurrent_steps import step_by_step
@@ -26,12 +28,17 @@ from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import NO_CLAMP, quant_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
+BYTES = (DType.INT8, DType.UINT8)
 MOST_COEFFICIENTS = 1 << 22  # inputs times outputs of an affine part
+LEAST_PAIRS = 64  # at once, of 65,536: else enumerating them takes too long
 STEPS = 1  # by which integers may differ: a tie that one side rounds up
 CLOSE = 1e-4  # floats, of the largest value
 
 SAME = "the same operator on the same operands"
+IN_ORDER = "the same operator on the same elements, after movements that are followed one by one"
+SELECTED = "selects the same elements: Dequantize keeps their order, Quantize gives all 256 values back"
 ENUMERATED = "all 256 values of the operand"
+PAIRS = "all 65,536 pairs of values of the operands"
 AFFINE = "affine: no input makes them differ by more than {:.3f} steps before rounding"
 TESTED = "{} directed inputs"
 RECURRENT = (
@@ -63,6 +70,8 @@ def validate(imported: Graph, optimised: Graph) -> list[Part]:
             if name in cuts:
                 mine = slice_of(optimised, name, set(cuts))
                 theirs = slice_of(imported, cuts[name], set(cuts.values()))
+                if {cuts[one] for one in mine.inputs} == {cuts[name]}:  # the same tensor in another form
+                    theirs = Slice(imported, (), (cuts[name],), cuts[name])
                 if {cuts[one] for one in mine.inputs} >= set(theirs.inputs):
                     parts.append(_compared(mine, theirs, cuts, reached))
     left = {n.name for n in optimised.nodes} - {layer for part in parts for layer in part.layers}
@@ -77,6 +86,10 @@ def _compared(mine: Slice, theirs: Slice, cuts: Cuts, reached: Sequence[Mapping[
     names = tuple(node.name for node in mine.nodes)
     if _is_same(mine, theirs, cuts):
         return Part(mine.output, names, True, SAME)
+    if same_in_order(mine, theirs, cuts):
+        return Part(mine.output, names, True, IN_ORDER)
+    if selects_the_same(mine, theirs, cuts):
+        return Part(mine.output, names, True, SELECTED)
     both = _both(mine, theirs, cuts)
     if _is_bytewise(mine) and _is_bytewise(theirs):
         tensor = mine.graph.tensors[mine.inputs[0]]
@@ -84,7 +97,10 @@ def _compared(mine: Slice, theirs: Slice, cuts: Cuts, reached: Sequence[Mapping[
         fills = ({tensor.name: np.full(tensor.shape, v, tensor.dtype.numpy)} for v in range(low, high + 1))
         if all(both(values) <= STEPS for values in fills):
             return Part(mine.output, names, True, ENUMERATED)
-    apart = _affine(mine, theirs, cuts)
+    if _is_of_pairs(mine) and _is_of_pairs(theirs) and all(both(one) <= STEPS for one in _pairs(mine)):
+        return Part(mine.output, names, True, PAIRS)
+    apart = apart_by_weights(mine, theirs, cuts)
+    apart = _affine(mine, theirs, cuts) if apart is None else apart
     if apart is not None and apart < 0.5:
         return Part(mine.output, names, True, AFFINE.format(apart))
     given = directed([mine.graph.tensors[name] for name in mine.inputs])
@@ -121,7 +137,7 @@ def _both(mine: Slice, theirs: Slice, cuts: Cuts) -> Callable[[Mapping[str, Arra
 
 
 def _is_same(mine: Slice, theirs: Slice, cuts: Cuts) -> bool:
-    if len(mine.nodes) != 1 or len(theirs.nodes) != 1 or mine.output in cuts.moved:
+    if len(mine.nodes) != 1 or len(theirs.nodes) != 1 or mine.output in cuts.moved | cuts.shifted:
         return False
     (a,), (b,) = mine.layers, theirs.layers
     return (
@@ -136,14 +152,45 @@ def _is_same_operand(x: Tensor | None, y: Tensor | None, cuts: Cuts) -> bool:
         return x is y
     if x.is_constant and y.is_constant:
         return (x.shape, x.dtype, x.quant) == (y.shape, y.dtype, y.quant) and np.array_equal(x.value, y.value)
-    return cuts.get(x.name) == y.name == x.name
+    return cuts.get(x.name) == y.name == x.name and x.name not in cuts.shifted
 
 
 def _is_bytewise(part: Slice) -> bool:
     """Every output element depends on the one byte at its place."""
-    if len(part.inputs) != 1 or part.graph.tensors[part.inputs[0]].dtype not in (DType.INT8, DType.UINT8):
+    if len(part.inputs) != 1 or part.graph.tensors[part.inputs[0]].dtype not in BYTES:
         return False
     return all(layer.op.elementwise for layer in part.layers)
+
+
+def _is_of_pairs(part: Slice) -> bool:
+    """Every output element depends on the two bytes at its place, and not on the place."""
+    shape = part.graph.tensors[part.output].shape
+    operands = [part.graph.tensors[name] for name in part.inputs]
+    if len(operands) != 2 or any(t.shape != shape or t.dtype not in BYTES for t in operands):
+        return False
+    if operands[0].elements < LEAST_PAIRS:
+        return False
+    used = [t for layer in part.layers for t in (*layer.inputs, *layer.outputs) if t is not None]
+    alike = all(
+        (t.quant is None or not t.quant.per_channel)
+        and (t.elements == 1 if t.is_constant else t.shape == shape)
+        for t in used
+    )
+    return alike and all(layer.op.elementwise for layer in part.layers)
+
+
+def _pairs(part: Slice) -> Iterator[dict[str, Array]]:
+    """All pairs of bytes, as many at once as the tensors have elements."""
+    first, second = (part.graph.tensors[name] for name in part.inputs)
+    (low, high), (low2, high2) = first.dtype.limits, second.dtype.limits
+    left, right = np.meshgrid(np.arange(low, high + 1), np.arange(low2, high2 + 1))
+    for start in range(0, left.size, first.elements):
+        yield {
+            tensor.name: np.resize(values.reshape(-1)[start : start + first.elements], tensor.shape).astype(
+                tensor.dtype.numpy
+            )
+            for tensor, values in ((first, left), (second, right))
+        }
 
 
 def _affine(mine: Slice, theirs: Slice, cuts: Cuts) -> float | None:

@@ -189,12 +189,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "Steps halve, or two counters move.",
     ),
     Deviation(
-        "15.4",
-        ADVISORY,
-        "more than one way out of a loop",
-        "The heap ends at its bottom or where it is in order.",
-    ),
-    Deviation(
         "15.5", ADVISORY, "more than one return", "Functions check their arguments first and return an error."
     ),
     Deviation("15.7", REQUIRED, "else if without else", "Nothing is to be done in the other case."),

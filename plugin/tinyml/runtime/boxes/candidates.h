@@ -70,13 +70,10 @@ __attribute__((noinline)) static void candidates_sink(const struct candidates *f
 	for (int32_t low = 2 * at + 1; low < most; low = 2 * low + 1) {
 		int32_t child = 2 * at + 1;
 
-		if (child >= count) {
-			break;
-		}
 		if (child + 1 < count && heap[child + 1] > heap[child]) {
 			child++;
 		}
-		if (heap[child] < key) {
+		if (child >= count || heap[child] < key) {
 			break;
 		}
 		heap[at] = heap[child];
