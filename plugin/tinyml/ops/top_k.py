@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
-from tinyml.ops.shared.ranking import best_places, ranks_before
+from tinyml.ops.shared.ranking import best_places, is_number, number_ranks_before, ranks_before
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,8 @@ class TopKLoops(Kernel[TopK]):
         outer = x.elements // (inner * x.shape[axis])
         place = f"j * {inner}" if inner > 1 else "j"
         before = f"(j - 1) * {inner}" if inner > 1 else "j - 1"
-        beats_last, beats_previous = (
-            ranks_before("v", f"best[{at}]", x.dtype, op.largest) for at in ((op.k - 1) * inner, before)
-        )
+        beats_last = ranks_before("v", f"best[{(op.k - 1) * inner}]", x.dtype, op.largest)
+        beats_previous = number_ranks_before("v", "w", x.dtype, op.largest)
         walks = {
             "x": c.Walk((x.shape[axis] * inner, 1)),
             "y": c.Walk((op.k * inner, 1)),
@@ -87,8 +87,13 @@ class TopKLoops(Kernel[TopK]):
                     sheet.line("j--;")
                     sheet.line("count--;")
                 sheet.line("count++;")
-                with sheet.block(f"for (; j > 0 && {beats_previous}; j--) {{"):
-                    sheet.line(f"best[{place}] = best[{before}];")
+                number = sheet.block(f"if ({is_number('v')}) {{") if x.dtype.is_float else nullcontext()
+                with number, sheet.block("for (; j > 0; j--) {"):
+                    sheet.line(f"const {x.dtype.c} w = best[{before}];")
+                    sheet.line()
+                    with sheet.block(f"if (!({beats_previous})) {{"):
+                        sheet.line("break;")
+                    sheet.line(f"best[{place}] = w;")
                     sheet.line(f"place[{place}] = place[{before}];")
                 sheet.line(f"best[{place}] = v;")
                 sheet.line(f"place[{place}] = i;")

@@ -24,6 +24,17 @@ def best_places(x: Array, axis: int, largest: bool) -> Array:
 
 def ranks_before(one: str, other: str, dtype: DType, largest: bool) -> str:
     """C: whether an element ranks before another; numbers rank before what is not one."""
-    if dtype.is_float:  # as many comparisons for all numbers
-        return f"({one} == {one} && !({other} {'>=' if largest else '<='} {one}))"
+    better = number_ranks_before(one, other, dtype, largest)
+    return f"({is_number(one)} && {better})" if dtype.is_float else better
+
+
+def number_ranks_before(one: str, other: str, dtype: DType, largest: bool) -> str:
+    """The same for an element that is a number: as many comparisons for all, so that bounds are tight."""
+    if dtype.is_float:
+        return f"!({other} {'>=' if largest else '<='} {one})"
     return f"{one} {'>' if largest else '<'} {other}"
+
+
+def is_number(value: str) -> str:
+    """C: whether a float is one."""
+    return f"{value} == {value}"
