@@ -21,7 +21,11 @@ from tinyml.setup import zephyr_descriptor  # which requires nothing but the sta
 ROOT = Path(__file__).parent
 
 FOLDERS = ("zephyr", "zephyr_module", "boards")
-DEMO = Path("samples/digits/model.onnx")  # of `tinyml demo`
+EXAMPLES = (
+    Path("samples/digits/model.onnx"),  # of `tinyml demo`
+    Path("samples/digits/model_float.onnx"),  # of `tinyml notebook`, and the notebook
+    Path("docs/notebooks/quickstart.ipynb"),
+)
 HOOKS = ("west_commands.py", "platformio_hook.py")
 
 
@@ -41,8 +45,9 @@ class BuildWithModule(build_py):
         descriptor = module / zephyr_descriptor.FILE
         text = descriptor.read_text(encoding="utf-8")
         descriptor.write_text(zephyr_descriptor.without_packages(text), encoding="utf-8")
-        (module / DEMO.parent).mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / DEMO, module / DEMO)
+        for path in EXAMPLES:
+            (module / path.parent).mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, module / path)
         for name in HOOKS:
             shutil.copy(ROOT / "plugin" / name, module / name)
 

@@ -21,7 +21,7 @@ NO_NETWORK = ("No matching distribution found", "Could not find a version", "Con
 PARTS = ("plugin", "zephyr", "zephyr_module", "boards")
 FILES = (
     *("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "module.yml", "library.json"),
-    "samples/digits/model.onnx",
+    *("samples/digits/model.onnx", "samples/digits/model_float.onnx", "docs/notebooks/quickstart.ipynb"),
 )
 DAY_SECONDS = 24 * 3600
 

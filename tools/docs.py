@@ -24,7 +24,7 @@ import tinyml
 from tinyml.settings.schema import schema
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
-from tools import docs_errors, docs_json, docs_llms, docs_web, landing_figures
+from tools import benchmark_bars, docs_errors, docs_json, docs_llms, docs_notebook, docs_web, landing_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
@@ -93,6 +93,7 @@ REFERENCES = {
     "c_api": c_api,
     "json": docs_json.page,
     "errors": docs_errors.page,
+    "notebook": docs_notebook.page,
 }
 """Pages made from the code."""
 
@@ -112,6 +113,9 @@ def build(out: Path, builder: str = "html") -> int:
         (published / SCHEMA).write_text(json.dumps(schema(), indent=1), encoding="utf-8")
         (published / docs_llms.FILE).write_text(docs_llms.text(pages), encoding="utf-8")
         (pages / "figures" / "bars.svg").write_text(landing_figures.bars(), encoding="utf-8")
+        benchmarks = pages / "BENCHMARKS.md"
+        drawn = benchmark_bars.with_bars(benchmarks.read_text(encoding="utf-8"), pages / "figures")
+        benchmarks.write_text(drawn, encoding="utf-8")
         first = (pages / "index.md").read_text(encoding="utf-8").replace("<!-- bars -->", BARS)
         (pages / "index.md").write_text(first, encoding="utf-8")
         with (pages / "web.md").open("a", encoding="utf-8") as guide:

@@ -29,6 +29,7 @@ from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.new import New
 from tinyml.verbs.new_operator import NewOperator
+from tinyml.verbs.notebook import Notebook
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.opt import Opt
 from tinyml.verbs.pack import Pack
@@ -46,6 +47,7 @@ from tinyml.verbs.web import Web
 
 VERBS: tuple[Verb, ...] = (
     Demo(),
+    Notebook(),
     New(),
     Add(),
     ListModels(),
