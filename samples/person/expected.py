@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from record import HEIGHT, WIDTH
 from train import CLASSES, HERE, shrunk
 
 import tinyml
@@ -16,6 +15,7 @@ sys.path.insert(0, str(HERE.parent / "common"))
 sys.path.insert(0, str(HERE.parents[1] / "zephyr_module" / "scripts"))
 
 from decision import FULL
+from drawing import HEIGHT, WIDTH
 from greys import read_png
 
 RATE = 5  # pictures a second

@@ -30,7 +30,7 @@ SEED = 4
 
 
 def shrunk(pictures: Array) -> Array:
-    """The input of the model, from 0 to 1: src/shrink.c computes the same."""
+    """The input of the model, from 0 to 1: samples/common/shrink.c computes the same."""
     _, height, width = pictures.shape
     factor = min(height, width) // SIDE
     top, left = (height - factor * SIDE) // 2, (width - factor * SIDE) // 2

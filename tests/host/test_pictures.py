@@ -118,7 +118,7 @@ class Picture(ctypes.Structure):
 @pytest.fixture(scope="module")
 def shrink(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("shrink") / "shrink.so"
-    sources = [str(PERSON / "src" / "shrink.c"), "-o", str(library)]
+    sources = [str(ROOT / "samples" / "common" / "shrink.c"), "-o", str(library)]
     subprocess.run(["gcc", "-std=c11", "-O1", "-shared", "-fPIC", *WARNINGS, *sources], check=True)
     return ctypes.CDLL(str(library))
 
@@ -145,7 +145,7 @@ def test_shrinking(shrink: ctypes.CDLL, pixels: str, size: tuple[int, int]) -> N
     kind = ("grey", "yuyv", "rgb565").index(pixels)
     made = (ctypes.c_int8 * 1024)()
     given = Picture(padded.tobytes(), padded.shape[1], width, height, kind)
-    shrink.shrink(ctypes.byref(given), made, 32)
+    shrink.shrink(ctypes.byref(given), made, 32, 32)
     factor = min(size) // 32
     top, left = (height - 32 * factor) // 2, (width - 32 * factor) // 2
     middle = grey[top : top + 32 * factor, left : left + 32 * factor]
@@ -155,5 +155,5 @@ def test_shrinking(shrink: ctypes.CDLL, pixels: str, size: tuple[int, int]) -> N
 
 def test_a_picture_that_is_too_small(shrink: ctypes.CDLL) -> None:
     made = (ctypes.c_int8 * 1024)(*[7] * 1024)
-    shrink.shrink(ctypes.byref(Picture(bytes(31 * 31), 31, 31, 31, 0)), made, 32)
+    shrink.shrink(ctypes.byref(Picture(bytes(31 * 31), 31, 31, 31, 0)), made, 32, 32)
     assert set(made) == {7}

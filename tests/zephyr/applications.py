@@ -42,6 +42,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.vibration_own": "the sensor of gesture; thresholds are tested on the host",
     "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_arenas.py",
     "sample.tinyml.vibration": "the sensor of gesture, a front end as in feed",
+    "sample.tinyml.person": "the camera of people, and decisions as in wake_word.slow",
     "sample.tinyml.person.slow": "person, and wake_word.slow",
     "sample.tinyml.wake_word_own": "the microphone of wake_word; test_adapt.py learns in Zephyr",
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import wave
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from tinyml.base.errors import ConfigError
 from tinyml.base.naming import shape_text
+from tinyml.base.png import png
 from tinyml.base.templates import render
 from tinyml.ir import Array
 from tinyml.projects.twister import LICENCE
@@ -156,13 +155,4 @@ def _pictures(height: int, width: int) -> bytes:
     for number in range(PICTURES):
         left = number * width + number * (width - size) // max(PICTURES - 1, 1)
         greys[height // 3 : height // 3 + size, left : left + size] = 230
-    rows = b"".join(b"\0" + row.tobytes() for row in greys)
-
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        )
-
-    header = struct.pack(">IIBBBBB", width * PICTURES, height, 8, 0, 0, 0, 0)
-    parts = chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows, 9)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return png(greys)

@@ -16,6 +16,7 @@ from tinyml.datasets.reader import Samples
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.rewrite import borders
+from tinyml.quantize.selected import candidates, selected
 from tinyml.quantize.sequences import States, runs
 from tinyml.reference.session import Session
 
@@ -110,12 +111,17 @@ class Reference:
         self.samples = samples
         self.states = states
         inside = {state.output for state in states}
-        self.outputs = [value.name for value in model.graph.output if value.name not in inside]
-        self.watched = [name for name in tensors if name not in self.outputs]
+        behind = selected(model)
+        outputs = [value.name for value in model.graph.output if value.name not in inside]
+        judged = [name for name in outputs if name not in behind]
+        before = candidates(model) if len(judged) < len(outputs) else []
+        self.watched = [name for name in tensors if name not in judged and name not in behind]
+        self.watched = list(dict.fromkeys([*self.watched, *before]))
         session = Session(model, self.watched)
         self.results = [found for _, found in runs(session, samples, states)]
-        real = [name for name in self.outputs if self.results[0][name].dtype.kind == "f"]
-        numbers = real or self.outputs  # classes and places have no noise: one is wrong or right
+        judged += before
+        real = [name for name in judged if self.results[0][name].dtype.kind == "f"]
+        numbers = real or judged  # classes and places have no noise: one is wrong or right
         self.numbers = [name for name in numbers if name not in _labels(model)] or numbers
         others = [name for name in self.numbers[1:] if _is_vector(self.results[0][name])]
         self.deciding = [self.numbers[0], *others]  # labels belong to the first
@@ -154,7 +160,7 @@ class Reference:
             for name, meter in noise.items():
                 meter.add(wanted[name], found[names.get(name, name)])
             for name, pairs in chosen.items():
-                pairs.append((decision(wanted[name]), decision(found[name])))
+                pairs.append((decision(wanted[name]), decision(found[names.get(name, name)])))
             if progress:
                 progress(what, index + 1, len(self.samples))
         labels = self.samples.labels

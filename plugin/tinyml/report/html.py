@@ -21,8 +21,8 @@ from tinyml.report.memory_svg import memory_svg
 from tinyml.report.palette import color
 
 
-def page(report: Report, earlier: Sequence[tuple[str, Report]] = ()) -> str:
-    """``earlier``: reports to compare with, by name, the oldest first."""
+def page(report: Report, earlier: Sequence[tuple[str, Report]] = (), boxes: str = "") -> str:
+    """``earlier``: reports to compare with, by name, the oldest first; ``boxes``: what a detector found."""
     templates = environment("report", escaped=True)
     templates.filters["number"] = lambda value: f"{value:,}"
     templates.filters["short"] = short
@@ -39,6 +39,7 @@ def page(report: Report, earlier: Sequence[tuple[str, Report]] = ()) -> str:
         details=details(report),
         colors={layer.label: color(layer.label) for layer in report.layers},
         budgets=_budgets(report),
+        boxes=boxes,
     )
 
 

@@ -64,6 +64,12 @@ class Report(Verb):
         )
         parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
         parser.add_argument(
+            "--input",
+            type=Path,
+            metavar="X.npz",
+            help="the input of a detector: --html shows its first picture with the boxes that are found",
+        )
+        parser.add_argument(
             "--summary",
             type=Path,
             metavar="FILE",
@@ -130,7 +136,7 @@ class Report(Verb):
                 flash_budget_bytes=args.flash or board.flash_bytes,
             )
         report = replace(report, accuracy=[*report.accuracy, *accuracy])
-        _give(report, earlier, args, console)
+        _give(report, earlier, args, console, _boxes(args) if args.input else "")
         if args.summary:
             from tinyml.report.one_page import one_page
 
@@ -170,7 +176,35 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
     return 1 if any(report.over_budget for report in reports) else 0
 
 
-NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization", "summary")
+NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization", "summary", "input")
+
+
+def _boxes(args: argparse.Namespace) -> str:
+    """What the model finds in the first row of a file, drawn on it."""
+    from tinyml.api.compiled import build
+    from tinyml.api.running import execute
+    from tinyml.api.sources import as_model
+    from tinyml.datasets.detections import detections
+    from tinyml.datasets.model_inputs import load_samples
+    from tinyml.report.boxes_svg import as_picture, boxes_svg
+
+    if not args.html:
+        raise ConfigError("--input is for the picture of a page", "--html FILE, or tinyml run --input")
+    machine = args.on or "host"
+    compiled = build(as_model(args.model), options_from(args, machine.removeprefix("qemu-")))
+    graph = compiled.built.graph
+    samples = load_samples(args.input, graph)[:1]
+    (outputs,) = execute(compiled, samples, machine).runs
+    found = detections(graph, outputs)
+    first = graph.inputs[0]
+    picture = as_picture(samples[0][first], graph.tensors[first])
+    if found is None or picture is None:
+        what = "its outputs are not boxes" if found is None else "its input is no picture"
+        raise ConfigError(
+            f"{args.model} is no detector: {what}",
+            "a model that ends in NonMaxSuppression or TFLite_Detection_PostProcess: docs/detectors.md",
+        )
+    return boxes_svg(picture, found, graph.labels)
 
 
 def _options(args: argparse.Namespace) -> Options:
@@ -198,6 +232,7 @@ def _give(
     earlier: Sequence[tuple[str, facts.Report]],
     args: argparse.Namespace,
     console: Console,
+    boxes: str = "",
 ) -> None:
     """A report in the forms that were asked for, with the changes since earlier ones."""
     from tinyml.report import changes, text
@@ -215,7 +250,7 @@ def _give(
     if args.html:
         from tinyml.report.html import page
 
-        write(args.html, page(report, earlier))
+        write(args.html, page(report, earlier, boxes))
     if args.markdown:
         from tinyml.report.markdown import markdown
 

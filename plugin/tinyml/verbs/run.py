@@ -14,7 +14,11 @@ from tinyml.verbs.runner import add_run_arguments
 from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
+
+    from tinyml.ir import Array, Graph
 
 
 class Run(Verb):
@@ -23,7 +27,7 @@ class Run(Verb):
     A .npz file holds one array per input, by tensor name or as in0, in1, ... in the model's order. Arrays
     with N rows are N runs, one after the other: a model with state steps through them as a sequence.
     The output file gets every output under both names, with one row per run. Without an input file, a fixed
-    pattern is used.
+    pattern is used. The boxes of a detector are listed with their scores and classes.
 
     MODEL can be a pack without code (.tmodel), which the player runs.
     """
@@ -66,8 +70,28 @@ class Run(Verb):
                 if top := arrays.top_classes(array, graph.tensors[name], graph.labels):
                     table.add_row(*([""] if several else []), "", "largest", top)
         console.print(table)
+        for row, outputs in enumerate(result.runs):
+            _show_boxes(graph, outputs, f"row {row}: " if several else "", console)
         console.print(f"{title} on {args.on}: {result.facts()}", markup=False)
         if args.output:
             arrays.save_outputs(args.output, graph, result.runs)
             console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0
+
+
+def _show_boxes(graph: Graph, outputs: Mapping[str, Array], title: str, console: Console) -> None:
+    """What a detector found in one run; nothing for other models."""
+    from rich.table import Table
+
+    from tinyml.datasets.detections import detections
+
+    found = detections(graph, outputs)
+    if found is None:
+        return
+    console.print(f"{title}{len(found)} {'box' if len(found) == 1 else 'boxes'}", markup=False)
+    if found:
+        table = Table("", "score", "left", "top", "right", "bottom", box=None, padding=(0, 2, 0, 0))
+        for one in found:
+            sides = (f"{side:.4g}" for side in (one.left, one.top, one.right, one.bottom))
+            table.add_row(one.name(graph.labels), f"{one.score:.3f}" if one.score >= 0 else "", *sides)
+        console.print(table)

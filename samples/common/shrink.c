@@ -22,19 +22,19 @@ static uint32_t brightness(const struct picture *picture, const uint8_t *row, si
 	}
 }
 
-void shrink(const struct picture *picture, int8_t *input, uint16_t side)
+void shrink(const struct picture *picture, int8_t *input, uint16_t columns, uint16_t rows)
 {
-	const uint16_t shorter =
-		picture->width < picture->height ? picture->width : picture->height;
-	const size_t factor = shorter / side;
-	const size_t left = (picture->width - factor * side) / 2;
-	const size_t top = (picture->height - factor * side) / 2;
+	const size_t across = picture->width / columns;
+	const size_t down = picture->height / rows;
+	const size_t factor = across < down ? across : down;
+	const size_t left = (picture->width - factor * columns) / 2;
+	const size_t top = (picture->height - factor * rows) / 2;
 
 	if (factor == 0) {
 		return;
 	}
-	for (size_t y = 0; y < side; y++) {
-		for (size_t x = 0; x < side; x++) {
+	for (size_t y = 0; y < rows; y++) {
+		for (size_t x = 0; x < columns; x++) {
 			uint32_t sum = 0;
 
 			for (size_t i = 0; i < factor * factor; i++) {
