@@ -98,6 +98,28 @@ def test_an_early_end_is_bounded_by_the_counter(tmp_path: Path) -> None:
     assert (found.instructions, found.least_instructions) == (2 + 9 * 5 + 1, 2 + 3 + 1)
 
 
+def test_a_counter_under_a_condition_by_data_is_known(tmp_path: Path) -> None:
+    """As the compiler's library divides: the counter is only moved, and tested, if something is left."""
+    start = "ldr r0, =buffer\nmovs r1, #5\n"
+    loop = "1: ldrb r2, [r0], #1\ncmp r2, #0\nit ne\nsubsne r1, r1, #1\nbne 1b\nbx lr"
+    found = bound_of(start + loop, tmp_path)
+    assert (found.instructions, found.least_instructions) == (2 + 5 * 5 + 1, 2 + 5 + 1)
+
+
+def test_a_comparison_under_a_condition_by_data_is_known(tmp_path: Path) -> None:
+    """Two ends of a loop in one branch, one of them by a counter."""
+    start = "ldr r0, =buffer\nmovs r1, #0\nmovs r3, #6\n"
+    loop = "1: ldrb r2, [r0], #1\nadds r1, #1\ncmp r2, #0\nit ne\ncmpne r3, r1\nbgt 1b\nbx lr"
+    found = bound_of(start + loop, tmp_path)
+    assert (found.instructions, found.least_instructions) == (3 + 6 * 6 + 1, 3 + 6 + 1)
+
+
+def test_a_register_is_zero_where_a_branch_says_so(tmp_path: Path) -> None:
+    code = "ldr r0, =buffer\nldrb r2, [r0]\ncbnz r2, 2f\nadds r2, #3\n1: subs r2, #1\nbne 1b\n2: bx lr"
+    found = bound_of(code, tmp_path)
+    assert (found.instructions, found.least_instructions) == (3 + 1 + 3 * 2 + 1, 3 + 1)
+
+
 def test_each_entry_of_a_table_is_a_way(tmp_path: Path) -> None:
     switch = (
         "ldr r0, =buffer\nldrb r1, [r0]\ncmp r1, #2\nbhi 9f\ntbb [pc, r1]\n"

@@ -188,6 +188,8 @@ static void step(const struct op *op)
 		}
 		if (forced && op->kind != K_BRANCH_ZERO) {
 			assume(op->cond, holds != 0);
+		} else if (forced && (holds != 0) != ((op->flags & F_OTHERWISE) != 0)) {
+			set_reg(op->rn, (struct value){0, false}); /* on this way */
 		}
 	}
 	if (!holds) {

@@ -89,14 +89,15 @@ static int32_t detection_best(const candidates_score *scores, int32_t count)
 }
 
 /* Move a hole in a heap, whose root is the worst, down to a leaf, and `class` from there upwards.
- */
+ * `low` and `high` are the least and the largest place that it can have, which do not depend on
+ * data: so there is a bound of the instructions. */
 static void detection_settle(const candidates_score *scores, int32_t *heap, int32_t count,
 			     int32_t at, int32_t class)
 {
 	const int32_t top = at;
 	int32_t child = 2 * at + 2;
 
-	while (child < count) {
+	for (int32_t low = child; low < count && child < count; low *= 2) {
 		if (scores[heap[child]] > scores[heap[child - 1]]) {
 			child--;
 		}
@@ -108,7 +109,10 @@ static void detection_settle(const candidates_score *scores, int32_t *heap, int3
 		heap[at] = heap[child - 1];
 		at = child - 1;
 	}
-	while (at > top && scores[heap[(at - 1) / 2]] > scores[class]) {
+	for (int32_t high = count - 1; high > top; high = (high - 1) / 2) {
+		if (at <= top || !(scores[heap[(at - 1) / 2]] > scores[class])) {
+			break;
+		}
 		heap[at] = heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
@@ -138,6 +142,18 @@ static void detection_rank(const candidates_score *scores, int32_t count, int32_
 
 		order[i] = order[0];
 		detection_settle(scores, order, i, 0, class);
+	}
+}
+
+/* The results of a box, one for each of its classes. */
+static void detection_results(const struct tinyml_detection *p, const struct tinyml_detected *y,
+			      int32_t at, int32_t kinds, const struct overlap_box *box,
+			      const candidates_score *scores, const int32_t *order)
+{
+	struct tinyml_detected row = {&y->boxes[4 * at], &y->classes[at], &y->scores[at], NULL};
+
+	for (int32_t k = 0; k < kinds; k++) {
+		detection_store(&row, k, box, order[k], detection_score(p, scores[order[k]]));
 	}
 }
 
@@ -177,10 +193,7 @@ static void detection_together(const struct tinyml_detection *p, const struct de
 		} else {
 			order[0] = detection_best(own, p->classes);
 		}
-		for (int32_t k = 0; k < kinds; k++) {
-			detection_store(y, found * p->kinds + k, box, order[k],
-					detection_score(p, own[order[k]]));
-		}
+		detection_results(p, y, found * p->kinds, kinds, box, own, order);
 		found++;
 	}
 	*y->count = (float)found;
