@@ -118,9 +118,12 @@ int tinyml_adapt_nearest(const struct tinyml_adapt *adapt, float *distance)
 	int found = TINYML_ADAPT_ENORUN;
 	float least = 3e38f; /* more than any distance */
 
-	while (adapt->run->ready != 0u && --number >= 0) {
-		const int16_t *const class = prototypes_class(all, number);
+	while (adapt->run->ready != 0u) {
+		const int16_t *const class = prototypes_class(all, --number);
 
+		if (class == NULL) { /* they end before the first */
+			break;
+		}
 		if (class[0] != 0) {
 			const float here = all->distance(all, class);
 
