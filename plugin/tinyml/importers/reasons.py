@@ -37,8 +37,7 @@ TFLITE: dict[str, str] = {
     **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), COUNT),
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"), TABLE),
     **dict.fromkeys(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "SKIP_GRAM"), TABLE),
-    **dict.fromkeys(("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN"), RNN),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": RNN,
+    "LSTM": RNN,
     "FAKE_QUANT": "it is for training: convert the model, which makes integers of it",
 }
 """Of TFLite's; StableHLO's have one answer for all, and rare ones too."""
