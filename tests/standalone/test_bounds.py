@@ -175,7 +175,7 @@ def adversaries() -> list[Array]:
     return [*constants, *(random.normal(0, 4, (1, 1, 8, 8)) for _ in range(3))]
 
 
-@pytest.mark.parametrize("core, close", [("cortex-m3", 1.35), ("cortex-m4", 1.01), ("cortex-m55", 1.01)])
+@pytest.mark.parametrize("core, close", [("cortex-m3", 1.1), ("cortex-m4", 1.01), ("cortex-m55", 1.01)])
 def test_no_run_exceeds_the_bound(core: str, close: float) -> None:
     """A float input is quantised by the compiler's library on the M3, whose worst case needs denormals."""
     machine = harness.find_machine(f"qemu-{core}")
