@@ -212,7 +212,7 @@ def _assumptions(found: Findings, code: Mapping[int, Instruction], limited: set[
     if limited and found.forks:
         said.append(
             f"loops of the compiler's library ({', '.join(sorted(limited))}) end after as many turns as "
-            "their words have bits"
+            "their words have bits, or as there are bits below the one that ends them"
         )
     return said
 

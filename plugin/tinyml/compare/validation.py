@@ -12,6 +12,7 @@ both sides mean; generated C is compared with them elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -102,7 +103,7 @@ def _compared(mine: Slice, theirs: Slice, cuts: Cuts, reached: Sequence[Mapping[
     apart = apart_by_weights(mine, theirs, cuts)
     apart = _affine(mine, theirs, cuts) if apart is None else apart
     if apart is not None and apart < 0.5:
-        return Part(mine.output, names, True, AFFINE.format(apart))
+        return Part(mine.output, names, True, AFFINE.format(max(1, math.ceil(1000 * apart)) / 1000))
     given = directed([mine.graph.tensors[name] for name in mine.inputs])
     try:
         fine = all(both(values) <= STEPS for values in given)
