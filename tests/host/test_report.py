@@ -21,6 +21,7 @@ from tinyml.pipeline import Options
 from tinyml.report import changes, comparison, facts, html, layer_table, palette
 from tinyml.report.collect import collect
 from tinyml.report.facts import Report
+from tinyml.report.flash_svg import flash_svg
 from tinyml.settings.quantize_request import Request
 from tinyml.verbs.cli import main
 
@@ -127,6 +128,45 @@ def test_pictures_are_well_formed(report: Report) -> None:
     assert len(list(graph.iter("g"))) == len(report.layers) + 2  # and the inputs and outputs
     edges = [element for element in graph.iter("path") if element.get("class") == "edge"]
     assert len(edges) == len(report.layers) + 1  # a chain
+
+
+def test_the_graph_names_attributes_and_weights(report: Report) -> None:
+    """What Netron shows of a node; values that say nothing are left out."""
+    (graph,) = re.findall(r'<svg[^>]*class="graph".*?</svg>', html.page(report), re.DOTALL)
+    conv = next(
+        layer for layer in report.layers if layer.op == "Conv" and layer.attributes["pads"] == "1x1x1x1"
+    )
+    weights = next(one for one in conv.operands if one.role == "constant")
+    (node,) = re.findall(rf'<g [^>]*data-layer="{conv.step}".*?</g>', graph, re.DOTALL)
+    assert "x".join(map(str, weights.shape)) in node
+    assert "pads 1x1x1x1" in node
+    assert "dilations 1x1" not in node
+    assert "False" not in node
+    facts_shown = dict(layer_table.details(report)[conv.step][1])
+    assert facts_shown["pads"] == "1x1x1x1"
+
+
+def test_flash_lies_together_by_kind(report: Report) -> None:
+    """Layers of one kind fill one rectangle, without a gap."""
+    layers = report.layers[:4]
+    mixed = [
+        replace(layer, step=step, label=("conv", "dense")[step % 2], weights_bytes=1000 + step)
+        for step, layer in enumerate(layers)
+    ]
+    drawn = flash_svg(replace(report, layers=mixed))
+    for kind in (0, 1):
+        boxes = [
+            tuple(float(value) for value in found)
+            for step in (kind, kind + 2)
+            for found in re.findall(
+                rf'data-layer="{step}".*?x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"',
+                drawn.replace("\n", " "),
+            )[:1]
+        ]
+        left, top = min(x for x, *_ in boxes), min(y for _, y, *_ in boxes)
+        right, bottom = max(x + w for x, _, w, _ in boxes), max(y + h for _, y, _, h in boxes)
+        filled = sum(w * h for *_, w, h in boxes)
+        assert filled == pytest.approx((right - left) * (bottom - top), rel=0.02)
 
 
 def test_page_is_self_contained(report: Report) -> None:

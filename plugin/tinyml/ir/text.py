@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tinyml.ir import DType, Graph, Node, Quant, Tensor
+from tinyml.ir import DType, Graph, Node, Op, Quant, Tensor
 
 FEW = 8
 """Longer constants and scales are not printed."""
@@ -33,8 +33,13 @@ def _lines(graph: Graph) -> Iterator[str]:
 def _node(graph: Graph, node: Node) -> str:
     results = ", ".join(_typed(graph.tensors[name]) for name in node.outputs)
     operands = ", ".join(_operand(graph.tensors[name]) if name else "-" for name in node.inputs)
-    attributes = ", ".join(f"{k}={_value(v)}" for k, v in node.op.attributes().items())
+    attributes = ", ".join(f"{k}={v}" for k, v in attribute_texts(node.op).items())
     return f"{results} = {node.op.kind}({operands}" + (f"; {attributes})" if attributes else ")")
+
+
+def attribute_texts(op: Op) -> dict[str, str]:
+    """The attributes of an operator by name, as they are printed."""
+    return {name: _value(value) for name, value in op.attributes().items()}
 
 
 def _operand(tensor: Tensor) -> str:

@@ -19,6 +19,7 @@ from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
 from tinyml.ir import Array, Graph, Tensor
+from tinyml.ir.text import attribute_texts
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.facts import (
     SCHEMA,
@@ -200,6 +201,7 @@ def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
                 + [_operand("output", t) for t in layer.outputs],
                 snr_db=None if layer.op.movement else noise.get(layer.name),
                 code=compiled.layer_functions[step],
+                attributes=attribute_texts(layer.op),
             )
         )
     return found

@@ -72,6 +72,7 @@ class LayerFacts:
     operands: list[OperandFacts] = field(default_factory=list)
     snr_db: float | None = None  # of its output against the float model, if that is known
     code: str = ""  # its function in the generated C; empty if it does no work
+    attributes: dict[str, str] = field(default_factory=dict)  # of its operator: strides, padding, axes
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TypeAlias
 
 from tinyml.report.facts import Report
 from tinyml.report.palette import color
 
 WIDTH, HEIGHT = 1000.0, 300.0
+Place: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Part:
     bytes: int
     fill: str
     step: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is grouped with: the layers of one colour, or all code."""
+        return self.fill
 
 
 def parts_of(report: Report) -> list[Part]:
@@ -52,8 +59,7 @@ def flash_svg(report: Report) -> str:
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" class="flash" role="group" '
         f'aria-label="Flash: {total:,} bytes in {len(parts)} parts">'
     ]
-    places = squarified([part.bytes for part in parts], WIDTH, HEIGHT)
-    for part, (x, y, width, height) in zip(parts, places, strict=True):
+    for part, (x, y, width, height) in _grouped(parts):
         share = f"{part.name}: {part.bytes:,} bytes, {part.bytes / total:.1%}"
         layer = f' data-layer="{part.step}" role="button" tabindex="-1"' if part.step is not None else ""
         drawn.append(
@@ -64,19 +70,32 @@ def flash_svg(report: Report) -> str:
     return "\n".join([*drawn, "</svg>"])
 
 
+def _grouped(parts: Sequence[Part]) -> Iterator[tuple[Part, Place]]:
+    """The parts with their places: those of one kind lie together, the kind with most bytes first."""
+    kinds: dict[str, list[Part]] = {}
+    for part in parts:
+        kinds.setdefault(part.kind, []).append(part)
+    groups = sorted(kinds.values(), key=lambda group: -sum(part.bytes for part in group))
+    places = squarified([sum(part.bytes for part in group) for group in groups], WIDTH, HEIGHT)
+    for group, (left, top, width, height) in zip(groups, places, strict=True):
+        inside = squarified([part.bytes for part in group], width, height)
+        for part, (x, y, across, down) in zip(group, inside, strict=True):
+            yield part, (left + x, top + y, across, down)
+
+
 def _label(part: Part, x: float, y: float, width: float, height: float) -> str:
-    if height < 18 or width < 7 * len(part.name) + 8:
+    short = str(part.step) if part.step is not None else ""
+    name = part.name if width >= 7 * len(part.name) + 8 else short
+    if height < 18 or not name or width < 7 * len(name) + 8:
         return ""
-    text = f'<text x="{x + 6:.1f}" y="{y + 15:.1f}" class="inside">{escape(part.name)}</text>'
+    text = f'<text x="{x + 6:.1f}" y="{y + 15:.1f}" class="inside">{escape(name)}</text>'
     size = f"{part.bytes:,}"
     if height > 34 and width > 7 * len(size) + 8:
         text += f'<text x="{x + 6:.1f}" y="{y + 30:.1f}" class="inside">{size}</text>'
     return text
 
 
-def squarified(
-    sizes: Sequence[float], width: float, height: float
-) -> Iterator[tuple[float, float, float, float]]:
+def squarified(sizes: Sequence[float], width: float, height: float) -> Iterator[Place]:
     """Rectangles with areas in proportion to ``sizes`` (largest first), each row as square as possible."""
     scale = width * height / (sum(sizes) or 1.0)
     areas = [size * scale for size in sizes]

@@ -12,7 +12,13 @@ from tinyml.report.facts import LayerFacts, Report
 from tinyml.report.palette import color
 from tinyml.report.text_layout import layout
 
-BOX_WIDTH, BOX_HEIGHT, ROW, GAP, MARGIN = 190, 38, 62, 22, 12
+BOX_WIDTH, BOX_HEIGHT, ROW, GAP, MARGIN = 214, 54, 78, 22, 12
+PLAIN = ("", "None", "False", "0", "1", "0x0", "1x1", "0x0x0x0", "none")
+"""Values of attributes that say nothing."""
+HIDDEN = ("clamp", "halves", "beta", "dtype", "quant", "shape", "extents")
+"""Attributes that the shape shows, or that only the details name."""
+ACTIVATIONS = {"0.0xinf": "relu", "0.0x6.0": "relu6", "-1.0x1.0": "clip -1 to 1"}
+"""Limits of a layer that have a name."""
 
 
 def graph_svg(report: Report) -> str:
@@ -73,12 +79,25 @@ def _path(route: Sequence[float], rank: int) -> str:
 def _layer(layer: LayerFacts, x: float, rank: int) -> str:
     shape = shape_text(layer.shape)
     title = f"{layer.op} {layer.name}\n{layer.kernel} ({layer.library})\n{layer.macs:,} MACs"
+    title = f"{title}\n{_detail(layer)}".rstrip()
     spoken = f"Layer {layer.step}, {layer.label}, {shape}"
     return (
         f'<g class="{"node faint" if layer.free else "node"}" data-layer="{layer.step}" role="button" '
         f'tabindex="-1" aria-label="{escape(spoken)}">'
-        + _box(x, rank, f"{layer.step}  {layer.label}", shape, color(layer.label), title)
+        + _box(x, rank, f"{layer.step}  {layer.label}", shape, color(layer.label), title, _detail(layer))
     )
+
+
+def _detail(layer: LayerFacts) -> str:
+    """The shape of its weights, and the attributes that say something."""
+    weights = next(
+        (one.shape for one in layer.operands if one.role == "constant" and len(one.shape) > 1), None
+    )
+    parts = [shape_text(weights)] if weights else []
+    shown = {name: value for name, value in layer.attributes.items() if name not in HIDDEN}
+    parts += [f"{name} {value}" for name, value in shown.items() if value not in PLAIN]
+    parts += [ACTIVATIONS[limits]] if (limits := layer.attributes.get("clamp", "")) in ACTIVATIONS else []
+    return ", ".join(parts)
 
 
 def _port(ports: Sequence[dict[str, object]], what: str, x: float, rank: int) -> str:
@@ -90,16 +109,22 @@ def _port(ports: Sequence[dict[str, object]], what: str, x: float, rank: int) ->
     return '<g class="port">' + _box(x, rank, what, ", ".join(texts), "var(--input)", names)
 
 
-def _box(x: float, rank: int, first: str, second: str, fill: str, title: str) -> str:
+def _box(x: float, rank: int, first: str, second: str, fill: str, title: str, third: str = "") -> str:
     left, y = x - BOX_WIDTH / 2, MARGIN + rank * ROW
     return (
         f"<title>{escape(title)}</title>"
         f'<rect x="{left:.1f}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6" class="box"/>'
         f'<rect x="{left:.1f}" y="{y}" width="8" height="{BOX_HEIGHT}" rx="3" style="fill:{fill}"/>'
         f'<text x="{left + 16:.1f}" y="{y + 16}">{escape(_fitting(first))}</text>'
-        f'<text x="{left + 16:.1f}" y="{y + 31}" class="second">{escape(_fitting(second))}</text></g>'
+        f'<text x="{left + 16:.1f}" y="{y + 31}" class="second">{escape(_fitting(second))}</text>'
+        + (
+            f'<text x="{left + 16:.1f}" y="{y + 46}" class="second">{escape(_fitting(third))}</text>'
+            if third
+            else ""
+        )
+        + "</g>"
     )
 
 
 def _fitting(text: str) -> str:
-    return text if len(text) <= 27 else text[:25] + "…"
+    return text if len(text) <= 31 else text[:29] + "…"

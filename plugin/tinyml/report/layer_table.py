@@ -108,6 +108,8 @@ def details(report: Report) -> list[tuple[LayerFacts, list[tuple[str, str]]]]:
     found = []
     for layer in report.layers:
         facts = [("kernel", f"{layer.kernel} ({layer.library})")]
+        said = {name: value for name, value in layer.attributes.items() if value not in ("False", "None")}
+        facts += [(name.replace("_", " "), value) for name, value in said.items()]
         for column in figures:
             value = column.read(layer)
             if value:

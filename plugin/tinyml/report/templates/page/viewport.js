@@ -8,7 +8,7 @@
 	const svg = frame.querySelector("svg");
 	const whole = svg.viewBox.baseVal;
 	const size = { width: whole.width, height: whole.height };
-	const least = 0.05, most = 4, readable = 0.6, drag = 4;
+	const least = 0.05, most = 4, readable = 0.8, drag = 4;
 	const pointers = new Map();
 	let scale = 1, x = 0, y = 0, moved = 0, started = false;
 
