@@ -28,7 +28,7 @@ from tinyml.bench.measure import Row, measure
 from tinyml.pipeline import Options
 from tools import kernel_counts
 from tools.four_bit_models import rounded
-from tools.four_bits_sections import estimated, estimates_section, load, rivals_section, save
+from tools.four_bits_sections import Estimated, estimated, estimates_section, load, rivals_section, save
 
 MODELS = {
     "mlperf_ad_int8": "AD, dense",
@@ -60,9 +60,10 @@ of the layer; all layers that take more may add 2 % to a run |
 | `speed` | stay bytes, unless four bits are known to take no more instructions |
 
 Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
-bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
-save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, and those whose
-kernel covers the whole input on other cores. A transposed convolution is computed as a convolution for each
+bytes leave plain C only, or a kernel that they alone would link is saved. So do layers whose kernel for four
+bits would add more code than all of its layers save, depthwise layers with fewer than 1,024 weights on
+RISC-V's vectors and, other than 3x3, on Helium, and those whose kernel covers the whole input on other cores.
+Where a layer hardly counts in a run, a kernel with less code is taken. A transposed convolution is computed as a convolution for each
 remainder of a position after the strides, with the kernels for DSP instructions on Helium as well; each
 repeats the bias and the factor of a filter, so filters with fewer than about 18 weights for each of them keep
 their bytes. Models as data (`pack --data`) are stored in the same way for cores whose player has all kernels
@@ -75,10 +76,12 @@ four_bits`); [TESTING.md](TESTING.md) has the counts.
 
 The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one
 scale for each filter (`python -m tools.four_bit_models`). That says nothing about accuracy: nothing was
-calibrated. Percentages are relative to int8. Constants are weights, biases, factors and descriptions.
+calibrated. Percentages are relative to int8. Constants are weights and all other constants: a bias, a factor
+and an exponent for each output channel, nine bytes or more, which stay as exact as they are, and
+descriptions of layers. Where filters are small, as in depthwise layers, these weigh most.
 
-| model | core | constants | | flash | | instructions | | arena | stack |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| model | core | weights | | other constants | constants | | flash | | instructions | | arena | stack |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 
 
@@ -106,18 +109,25 @@ def measured(files: Mapping[str, Path], machines: Sequence[str], old: Sequence[R
 
 def page() -> str:
     """The whole page, from what was recorded."""
-    table = _table(record.load(RECORD).rows, record.load(PUBLISHED).rows)
-    return table + estimates_section(load(), MODELS) + rivals_section(kernel_counts.load())
+    estimates = load()
+    table = _table(record.load(RECORD).rows, record.load(PUBLISHED).rows, estimates)
+    return table + estimates_section(estimates, MODELS) + rivals_section(kernel_counts.load())
 
 
-def _table(rows: Sequence[Row], bytes_: Sequence[Row]) -> str:
+def _table(rows: Sequence[Row], bytes_: Sequence[Row], estimates: Sequence[Estimated]) -> str:
+    stored = {(one.model, one.machine): one for one in estimates}
     lines = []
     for row in rows:
+        own = stored[row.model, row.machine]
         before = next(
             (b for b in bytes_ if (b.model, b.machine, b.kernels) == (row.model, row.machine, KERNELS)), None
         )
         core = row.machine.removeprefix("qemu-")
         cells = [
+            f"{own.weights_bytes:,} | {own.weights_bytes / own.weights - 1:+.1%}",
+            f"{row.constants_bytes - own.weights_bytes:,}",
+        ]
+        cells += [
             f"{getattr(row, name):,} | {_percent(row, before, name)}"
             for name in ("constants_bytes", "flash_bytes", "instructions")
         ]

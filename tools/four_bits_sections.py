@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tinyml.base.whole_files import write_whole
 from tinyml.bench.measure import Row
 from tinyml.cores.machines import find_machine
 from tinyml.cost.estimate import estimate_for
+from tinyml.memory.select import Selected
+from tinyml.ops.weighted.weighted import Weighted
 from tinyml.pipeline import Options, compile_model
 from tools.environment import ROOT
 from tools.kernel_counts import KernelCount
@@ -53,24 +55,45 @@ tools.kernel_counts`): instructions of CMSIS-NN's kernel divided by those of our
 
 @dataclass(frozen=True)
 class Estimated:
-    """A model with weights of four bits on a machine: the errors of its estimates, as parts."""
+    """A model with weights of four bits on a machine: the errors of its estimates, as parts; its weights."""
 
     model: str
     machine: str
     instructions: float | None
     code: float
+    weights: int  # how many: bytes in int8
+    weights_bytes: int  # as they are stored
 
 
 def estimated(files: Mapping[str, Path], rows: Sequence[Row], kernels: str) -> Iterator[Estimated]:
     """What is estimated for the models that were measured."""
     for row in rows:
         target = find_machine(row.machine).target.name
-        found = estimate_for(compile_model(files[row.model], Options(target=target, kernels=kernels)))
+        options = Options(target=target, kernels=kernels)
+        found = estimate_for(compile_model(files[row.model], options))
         if found is None:
             continue
+        # the same kernels, each with its layer
+        layers = weighted(compile_model(files[row.model], replace(options, bands=False)).selected)
         code = row.flash_bytes - row.constants_bytes
         spent = None if found.instructions is None else round(found.instructions / row.instructions - 1, 4)
-        yield Estimated(row.model, row.machine, spent, round(found.code_bytes / code - 1, 4))
+        yield Estimated(
+            row.model,
+            row.machine,
+            spent,
+            round(found.code_bytes / code - 1, 4),
+            sum(count for count, _ in layers),
+            sum(-(-count * bits // 8) for count, bits in layers),
+        )
+
+
+def weighted(selected: Sequence[Selected]) -> list[tuple[int, int]]:
+    """For each convolution and dense layer, the number of its weights and the bits of each."""
+    return [
+        (one.layer.input(1).elements, one.kernel.weight_bits)
+        for one in selected
+        if isinstance(one.layer.op, Weighted)
+    ]
 
 
 def save(found: Iterable[Estimated]) -> None:

@@ -47,6 +47,14 @@ def chosen(case: Weighted, target: str, goal: str = "balanced") -> str:
     return one.kernel.name
 
 
+def chosen_of(cases: dict[str, Weighted], target: str) -> dict[str, str]:
+    sketch = Layers()
+    for name, case in cases.items():
+        sketch.weighted(name, case, once=False)
+    found = select(sketch.graph(), find_target(target), LIBRARIES["portable"])
+    return {one.layer.name: one.kernel.name for one in found}
+
+
 @pytest.mark.parametrize(
     "case, target, kernel",
     [
@@ -151,16 +159,30 @@ def test_large_outputs_keep_fast_kernels(case: Weighted, target: str, kernel: st
 
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4"])
 @pytest.mark.parametrize("scale", [0.1, LARGE_OUTPUTS])
-def test_small_layers_take_four_bits_if_bytes_are_slow(target: str, scale: float) -> None:
-    """Beside a layer that links the kernel anyway: no kernel for bytes supports such outputs but plain C."""
-    sketch = Layers()
-    sketch.weighted("large", DEPTHWISE, once=False)
+@pytest.mark.parametrize("bytes_too", [False, True])
+def test_small_layers_take_four_bits_of_large_ones(target: str, scale: float, bytes_too: bool) -> None:
+    """Beside a layer that links the kernel anyway: no other one is linked for them.
+
+    If a kernel for bytes is linked too, they take that, unless their outputs leave plain C only.
+    """
     small = replace(DEPTHWISE, weights=(1, 3, 3, 8), x=(1, 9, 9, 8), scale=scale)
-    sketch.weighted("small", small, once=False)
-    found = select(sketch.graph(), find_target(target), LIBRARIES["portable"])
-    kernels = {one.layer.name: one.kernel.name for one in found}
+    cases = {"large": DEPTHWISE, "small": small}
+    if bytes_too:
+        cases["bytes"] = replace(DEPTHWISE, lowest=-100, largest=100)
+    kernels = chosen_of(cases, target)
     assert "nibbles" in kernels["large"]
-    assert ("nibbles" in kernels["small"]) is (scale == LARGE_OUTPUTS)
+    assert "nibbles" not in kernels.get("bytes", "")
+    assert ("nibbles" in kernels["small"]) is (scale == LARGE_OUTPUTS or not bytes_too)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7"])
+def test_a_few_outputs_take_short_code(target: str) -> None:
+    """A dense layer at the end of a network that has few weights: plain C for four bits is the least."""
+    last = Weighted(Dense(), (1, 64), (12, 64), lowest=-7, largest=7)
+    cases = {"conv": replace(CONV, x=(1, 25, 25, 64)), "last": last}
+    assert chosen_of(cases, target)["last"] == "tinyml_dense_nibbles_s8"
+    large = replace(DENSE, weights=(1024, 128))
+    assert chosen_of({**cases, "large": large}, target)["large"] == "tinyml_dense_nibbles_dsp_s8"
 
 
 @pytest.mark.parametrize("case, target, packed", [(DENSE, "cortex-m4", False), (CONV, "cortex-m3", True)])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.plain import plain_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.support.layer_kinds import as_kind, random_values
@@ -31,6 +32,7 @@ SHARES = {
     "plain": 0.15,
     "recurrent": 0.03,
     "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
+    "blocked": 0.0,  # only by name
 }
 
 
@@ -79,6 +81,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return Graph("layers", by_name, (node,), node.inputs, node.outputs)
     if kind == "recurrent":
         return recurrent_layer(rng, name)
+    if kind == "blocked":
+        return blocked_layer(rng, name)
     made = Layers(rng)
     case = sample(rng, replace(WIDE, kinds=("transposed",)) if kind.startswith("transposed") else WIDE)
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):

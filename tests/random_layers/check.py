@@ -57,11 +57,14 @@ class Choices:
 
     goal: str
     alignment: int  # of tensors whose kernel does not ask for more
+    least: int = 0  # weights of depthwise layers that are unpacked as a whole on cores with vectors
 
     @classmethod
     def of(cls, number: int) -> Choices:
-        goals, alignments = list(GOALS), (16, 4, 1)
-        return cls(goals[number % len(goals)], alignments[number % len(alignments)])
+        goals, alignments, least = list(GOALS), (16, 4, 1), (0, 1024)
+        return cls(
+            goals[number % len(goals)], alignments[number % len(alignments)], least[number % len(least)]
+        )
 
 
 def check(batch: Batch, place: Place, choices: Choices) -> Tally:
@@ -100,7 +103,7 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 
 def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
-    with any_plan(choices.alignment), always_four_bits():
+    with any_plan(choices.alignment), always_four_bits(choices.least):
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 

@@ -79,13 +79,17 @@ def _words(tensor: Tensor) -> Tensor:
 
 
 @contextmanager
-def always_four_bits() -> Iterator[None]:
-    """Weights that fit into four bits are stored in them, whatever that costs in code and instructions."""
+def always_four_bits(least: int = 0) -> Iterator[None]:
+    """Weights that fit into four bits are stored in them, whatever that costs in code and instructions.
+
+    Depthwise layers with at least so many weights unpack all of them at once on cores with vectors.
+    """
     with (
         mock.patch("tinyml.memory.four_bits.saved_bytes", return_value=1 << 20),
         mock.patch("tinyml.memory.select.fast_enough", return_value=True),
         mock.patch("tinyml.memory.select.large_enough", return_value=True),
-        mock.patch("tinyml.ops.conv.depthwise_vectors.LEAST_WEIGHTS", 0),
+        mock.patch("tinyml.memory.four_bits.LEAST_GAIN", 1 << 30),
+        mock.patch("tinyml.ops.conv.depthwise_vectors.LEAST_WEIGHTS", least),
     ):
         yield
 

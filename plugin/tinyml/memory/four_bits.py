@@ -23,6 +23,9 @@ UNKNOWN_CODE_BYTES = 2048
 LEAST_WEIGHTS = 256
 """Layers with fewer weights keep their bytes: there is nothing to gain."""
 
+LEAST_GAIN = LEAST_WEIGHTS // 2
+"""Bytes that another kernel for four bits must save to be taken."""
+
 Choice = tuple[Layer, Kernel[Any]]
 
 
@@ -47,23 +50,31 @@ def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Tar
 
 def hardly_slower(
     eights: Sequence[Choice], slow: Mapping[int, Kernel[Any]], target: Target, more: float
-) -> Iterator[int]:
+) -> tuple[list[int], float]:
     """Steps of the ``slow`` kernels that together add at most the part ``more`` to the known run.
 
-    Those that save the most bytes for an instruction come first.
+    Those that save the most bytes for an instruction come first. Also returns the instructions that are left.
     """
     left = more * sum(instructions(eight, layer, target) or 0 for layer, eight in eights)
     extra: dict[int, float] = {}
     for step, four in slow.items():
         layer, eight = eights[step]
-        before, after = instructions(eight, layer, target), instructions(four, layer, target)
-        if before is not None and after is not None and not _loses_vectors(four, eight):
-            extra[step] = after - before
+        added = _added(eight, four, layer, target)
+        if added is not None:
+            extra[step] = added
     saved = {step: saved_bytes(slow[step], eights[step][1], eights[step][0]) for step in extra}
+    steps = []
     for step in sorted(extra, key=lambda step: extra[step] / max(saved[step], 1)):
         if extra[step] <= left:
             left -= extra[step]
-            yield step
+            steps.append(step)
+    return steps, left
+
+
+def _added(before: Kernel[Any], after: Kernel[Any], layer: Layer, target: Target) -> float | None:
+    """How many instructions more ``after`` takes, if that is known and it does not do without vectors."""
+    less, more = instructions(before, layer, target), instructions(after, layer, target)
+    return None if less is None or more is None or _loses_vectors(after, before) else more - less
 
 
 def large_enough(layer: Layer) -> bool:
@@ -95,24 +106,67 @@ def saved_bytes(four: Kernel[Any], eight: Kernel[Any], layer: Layer) -> int:
 
 
 def worth_storing(
-    eights: Sequence[Choice], fours: Sequence[Kernel[Any] | None], target: Target
+    eights: Sequence[Choice],
+    fours: Sequence[Kernel[Any] | None],
+    target: Target,
+    others: Sequence[Sequence[Kernel[Any]]] = (),
+    left: float = 0,
 ) -> list[Kernel[Any]]:
-    """For each layer the kernel with which weights and code are smallest, one kind of kernel at a time."""
+    """For each layer the kernel with which weights and code are smallest, one kind of kernel at a time.
+
+    Kernels for bytes replace those for four bits that do not save what their code takes. ``others`` are
+    further kernels for four bits of each layer, such as short ones in plain C, or for a layer with few weights
+    those that other layers link anyway. They replace any kernel if that makes the image noticeably smaller
+    and all of them add at most ``left`` instructions to a run.
+    """
     best = [four or eight for (_, eight), four in zip(eights, fours, strict=True)]
     while True:
         least = _size(eights, best, target)
-        names = dict.fromkeys(kernel.name for kernel in best if few_bits(kernel))
-        others = [
+        in_bytes = [
             [
                 eight if kernel.name == name else kernel
                 for (_, eight), kernel in zip(eights, best, strict=True)
             ]
-            for name in names
+            for name in dict.fromkeys(kernel.name for kernel in best if few_bits(kernel))
         ]
-        smallest = min(others, key=lambda each: _size(eights, each, target), default=best)
-        if _size(eights, smallest, target) > least or smallest is best:
+        smallest = min(in_bytes, key=lambda each: _size(eights, each, target), default=best)
+        if smallest is not best and _size(eights, smallest, target) <= least:
+            best = smallest
+            continue
+        replaced = [
+            (_size(eights, kernels, target), added, kernels)
+            for added, kernels in _replaced(eights, best, others, target)
+            if added <= left
+        ]
+        size, added, kernels = min(replaced, key=lambda each: each[:2], default=(least, 0, best))
+        if size > least - LEAST_GAIN:
             return best
-        best = smallest
+        best, left = kernels, left - max(added, 0)
+
+
+def _replaced(
+    eights: Sequence[Choice],
+    kernels: Sequence[Kernel[Any]],
+    others: Sequence[Sequence[Kernel[Any]]],
+    target: Target,
+) -> Iterator[tuple[float, list[Kernel[Any]]]]:
+    """One kernel replaced by another where layers allow it: the instructions that adds, and all kernels."""
+    pairs = {
+        (kernel.name, other.name)
+        for kernel, more in zip(kernels, others, strict=False)
+        for other in more
+        if other is not kernel
+    }
+    for before, after in sorted(pairs):
+        found, added = list(kernels), 0.0
+        for step, (kernel, more) in enumerate(zip(kernels, others, strict=True)):
+            other = next((one for one in more if one.name == after), None) if kernel.name == before else None
+            if other is None:
+                continue
+            extra = _added(kernel, other, eights[step][0], target)
+            if extra is not None:
+                found[step], added = other, added + extra
+        yield added, found
 
 
 def _size(eights: Sequence[Choice], kernels: Sequence[Kernel[Any]], target: Target) -> int:

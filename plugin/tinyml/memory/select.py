@@ -109,9 +109,11 @@ def _in_four_bits(
             slow[step] = four
         elif rival is not None:
             own[step] = rival
+    choices = [(one.layer, one.kernel) for one in chosen]
+    left = 0.0
     if goal.four_bits > 1:
-        choices = [(one.layer, one.kernel) for one in chosen]
-        for step in hardly_slower(choices, slow, target, goal.four_bits_more):
+        steps, left = hardly_slower(choices, slow, target, goal.four_bits_more)
+        for step in steps:
             fours[step] = slow[step]
     if own:
         packed = [replace(one, kernel=four or one.kernel) for one, four in zip(chosen, fours, strict=True)]
@@ -119,7 +121,14 @@ def _in_four_bits(
         fours = [one.kernel if four else None for one, four in zip(packed, fours, strict=True)]
     if not any(fours):
         return list(chosen)
-    best = worth_storing([(one.layer, one.kernel) for one in chosen], fours, target)
+    ours = libraries - {Library.CMSIS_NN}
+    others = [
+        [k for k in _candidates(one.layer, target, ours, True) if k.refusal(one.layer) is None]
+        if cheapest or one.kernel.library in ours
+        else []
+        for one in chosen
+    ]
+    best = worth_storing(choices, fours, target, others, left)
     return [
         one if kernel is one.kernel else Selected(one.layer, kernel, kernel.scratch_bytes(one.layer, target))
         for one, kernel in zip(chosen, best, strict=True)
@@ -150,14 +159,21 @@ def _first_fit(
 ) -> Kernel[Any] | str:
     """A kernel, or the reason why there is none: what each candidate requires."""
     refusals: list[str] = []
-    for kernel in kernels_of(type(layer.op)):
-        if kernel.library not in libraries or not kernel.runs_on(target) or few_bits(kernel) != four_bits:
-            continue
+    for kernel in _candidates(layer, target, libraries, four_bits):
         refusal = kernel.refusal(layer)
         if refusal is None:
             return kernel
         refusals.append(f"{kernel.name} requires: {refusal}")
     return "; ".join(refusals) or "this operator has no kernel"
+
+
+def _candidates(
+    layer: Layer, target: Target, libraries: frozenset[Library], four_bits: bool
+) -> Iterator[Kernel[Any]]:
+    """The kernels of the operator that the target and the libraries allow."""
+    for kernel in kernels_of(type(layer.op)):
+        if kernel.library in libraries and kernel.runs_on(target) and few_bits(kernel) == four_bits:
+            yield kernel
 
 
 def _cheaper(

@@ -30,6 +30,9 @@ SAME = 90.0
 
 TOO_WIDE = "its values are too far apart for integer steps"
 
+SIMPLEST = "minmax"
+"""How ranges are found that leave nothing out."""
+
 WATCHED = 128
 """Samples on which channels are compared and means are taken."""
 
@@ -108,15 +111,19 @@ def _equalize(work: Work, wanted: Precision, steps: Steps, best: Outcome) -> Out
     """Take equalised channels if their outputs are closer to float on the calibration data."""
     plain, before = work.basis, best
     models = [model for s in STRENGTHS if (model := _equal_model(work, s)) is not None]
+    # the method that suits unequal channels best need not suit equal ones
+    methods = [m for m in _methods(work) if m in (steps.method, SIMPLEST)]
+    tried: dict[str, tuple[Basis, Outcome]] = {}
     for model in models:
-        found = _calibrated(work, model, [steps.method], wanted)
-        if found and is_better(found[steps.method][1], best):
-            plain, best = found[steps.method]
+        found = _calibrated(work, model, methods, wanted)
+        nearest = max(found.values(), key=lambda one: one[1].decibels, default=None)
+        if nearest is not None and is_better(nearest[1], best):
+            (plain, best), tried = nearest, found
     if best is before:
         work.basis = plain
         return before
-    others = _calibrated(work, plain.model, [m for m in _methods(work) if m != steps.method], wanted)
-    best = _take_best(work, steps, {steps.method: (plain, best), **others})
+    others = _calibrated(work, plain.model, [m for m in _methods(work) if m not in tried], wanted)
+    best = _take_best(work, steps, {**tried, **others})
     steps.taken["channels equalised"] = before.decibels, best.decibels
     return best
 

@@ -27,6 +27,7 @@ from tinyml.ops.conv.depthwise_vectors import (
     DepthwiseConvVector,
     DepthwiseConvVectorScaled,
     DepthwiseNibblesHelium,
+    DepthwiseNibblesRowsHelium,
     DepthwiseNibblesVector,
 )
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
@@ -108,6 +109,7 @@ class DepthwiseOfOneChannel(ConvFloat):
 register_kernels(
     DepthwiseConv,
     DepthwiseNibblesHelium(),
+    DepthwiseNibblesRowsHelium(),
     DepthwiseNibblesVector(),
     DepthwiseNibblesDsp(),
     DepthwiseNibblesHalves(),

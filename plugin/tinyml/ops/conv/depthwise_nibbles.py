@@ -94,7 +94,7 @@ class DepthwiseNibblesHalves(_Nibbles, DepthwiseHalves):
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         """The player has one loop for all channels."""
-        self.write(layer, sheet, self.loops(layer)[: 1 if right_shifts(layer) else None])
+        self.write(layer, sheet, self.name, self.loops(layer)[: 1 if right_shifts(layer) else None])
 
 
 class DepthwiseNibblesDsp(_Nibbles, DepthwiseDsp):
@@ -102,3 +102,11 @@ class DepthwiseNibblesDsp(_Nibbles, DepthwiseDsp):
 
     name = "tinyml_depthwise_nibbles_dsp_s8"
     constraints = (*DepthwisePlanes.constraints, *FOUR_BITS)
+
+    def function(self, layer: Layer[Convolution]) -> str:
+        """Where no channel has large outputs, the code for them is not linked."""
+        return "tinyml_depthwise_nibbles_right_dsp_s8" if right_shifts(layer) else self.name
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        """The player has one function for all layers."""
+        self.write(layer, sheet, self.name, self.loops(layer))

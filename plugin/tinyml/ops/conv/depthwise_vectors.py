@@ -213,6 +213,33 @@ class DepthwiseNibblesHelium(DepthwiseConvHeliumScaled):
         return {**members, ".loop": f"&tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"}
 
 
+def copied_3x3(layer: Layer[Convolution]) -> bool:
+    """The kernel is 3x3, and its rows are copied: they are padded, or there are several rows of outputs."""
+    return layer.input(1).shape[1:3] == (3, 3) and not DepthwiseConvHelium().reads_in_place(layer)
+
+
+class DepthwiseNibblesRowsHelium(DepthwiseNibblesHelium):
+    """With weights of four bits and Helium, unpacked for every row: takes no more memory than bytes."""
+
+    name = "tinyml_depthwise_nibbles_rows_mve_s8"
+    constraints = (*DepthwiseConvHeliumScaled.constraints, copied_3x3)
+
+    def refusal(self, layer: Layer[Convolution]) -> str | None:
+        if refused := DepthwiseConvHeliumScaled.refusal(self, layer):
+            return refused
+        return None if copied_3x3(layer) else message(copied_3x3)
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        return DepthwiseConvHelium.scratch_bytes(self, layer, target)
+
+    def memory(self, layer: Layer[Convolution], sheet: Sheet) -> tuple[str, ...]:
+        return (sheet.scratch,)
+
+    def reads_in_place(self, layer: Layer[Convolution]) -> bool:
+        """Never: a few rows of a layer are copied as well."""
+        return False
+
+
 class DepthwiseConvVector(DepthwiseConvHelium):
     """As many channels at a time as a vector of RISC-V holds, through a ring of rows."""
 

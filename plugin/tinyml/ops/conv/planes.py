@@ -103,10 +103,10 @@ class DepthwisePlanes(Kernel[Convolution]):
         return over_inputs(layer, 0) if x.shape[0] == 1 and x.shape[3] == y.shape[3] else ()
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        self.write(layer, sheet, self.loops(layer))
+        self.write(layer, sheet, self.function(layer), self.loops(layer))
 
-    def write(self, layer: Layer[Convolution], sheet: Sheet, loops: Sequence[str]) -> None:
-        """The call, with these loops."""
+    def write(self, layer: Layer[Convolution], sheet: Sheet, function: str, loops: Sequence[str]) -> None:
+        """The call of this function, with these loops."""
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         across = self.across(layer)
         sheet.include("<tinyml/depthwise_conv.h>")
@@ -115,7 +115,7 @@ class DepthwisePlanes(Kernel[Convolution]):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, *(f"&{loop}" for loop in loops))
+        sheet.call(function, name, sheet.x(), sheet.y(), sheet.scratch, *(f"&{loop}" for loop in loops))
 
     def tables(
         self, layer: Layer[Convolution], sheet: Sheet, filters: Array, across: bool
@@ -129,7 +129,11 @@ class DepthwisePlanes(Kernel[Convolution]):
         return transposed(layer)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.name, *self.loops(layer))))
+        return tuple(dict.fromkeys((self.function(layer), *self.loops(layer))))
+
+    def function(self, layer: Layer[Convolution]) -> str:
+        """What the generated C calls."""
+        return self.name
 
     def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         """What the function is given to walk with."""

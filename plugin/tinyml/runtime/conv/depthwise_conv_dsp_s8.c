@@ -327,6 +327,9 @@ LOOP(3x3_by_2_twice, TINYML_ROWS_2, "2", TINYML_ROUND_TWICE)
 #undef LOOP
 
 /* All outputs of a channel that are not smaller than half their sums, which is rare. */
+typedef void depthwise_conv_dsp_large(const struct tinyml_depthwise_conv_s8 *p, int32_t channel,
+				      const int8_t *weights, const struct tinyml_plane *plane,
+				      int8_t *y);
 __attribute__((noinline)) static void
 depthwise_conv_dsp_plane_large(const struct tinyml_depthwise_conv_s8 *p, int32_t channel,
 			       const int8_t *weights, const struct tinyml_plane *plane, int8_t *y)
@@ -377,9 +380,11 @@ depthwise_conv_dsp_plane_large(const struct tinyml_depthwise_conv_s8 *p, int32_t
 	}
 }
 
+/* `large` is for channels whose shift is not negative; NULL: there are none. */
 static inline __attribute__((always_inline)) void
 depthwise_conv_dsp_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
-			    void *scratch, const struct tinyml_depthwise_dsp *loop, bool nibbles)
+			    void *scratch, const struct tinyml_depthwise_dsp *loop, bool nibbles,
+			    depthwise_conv_dsp_large *large)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, size = w->kernel_h * w->kernel_w;
@@ -415,8 +420,8 @@ depthwise_conv_dsp_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8
 				int8_t bytes[TINYML_NIBBLE_BYTES];
 
 				tinyml_unpack_nibbles(bytes, weights, size);
-				if (p->shift[i] >= 0) {
-					depthwise_conv_dsp_plane_large(p, i, bytes, &plane, &y[i]);
+				if (large != NULL && p->shift[i] >= 0) {
+					large(p, i, bytes, &plane, &y[i]);
 					continue;
 				}
 				loop->load(p, bytes, &taps);
@@ -433,14 +438,30 @@ depthwise_conv_dsp_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8
 void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
 {
-	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, false);
+	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, false, NULL);
+}
+
+/* Once for both functions below, of which a model may use both. */
+__attribute__((noinline)) static void
+depthwise_conv_dsp_nibbles(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			   void *scratch, const struct tinyml_depthwise_dsp *loop,
+			   depthwise_conv_dsp_large *large)
+{
+	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, true, large);
 }
 
 void tinyml_depthwise_nibbles_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 				     int8_t *y, void *scratch,
 				     const struct tinyml_depthwise_dsp *loop)
 {
-	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, true);
+	depthwise_conv_dsp_nibbles(p, x, y, scratch, loop, depthwise_conv_dsp_plane_large);
+}
+
+void tinyml_depthwise_nibbles_right_dsp_s8(const struct tinyml_depthwise_conv_s8 *p,
+					   const int8_t *x, int8_t *y, void *scratch,
+					   const struct tinyml_depthwise_dsp *loop)
+{
+	depthwise_conv_dsp_nibbles(p, x, y, scratch, loop, NULL);
 }
 
 #endif /* TINYML_CORE_DSP */

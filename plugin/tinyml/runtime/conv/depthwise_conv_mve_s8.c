@@ -15,6 +15,7 @@
 #if TINYML_CORE_MVE
 
 #include "../weighted/mve_s8.h"
+#include "depthwise_mve_s8.h"
 #include "ring_s8.h"
 
 /* What all positions of a row share. The assembly below knows the layout. */
@@ -281,13 +282,6 @@ static inline int32_t depthwise_conv_mve_positions(const struct tinyml_window *w
 	return w->in_c == TINYML_LANES / 2 && w->stride_w == 1 ? 2 : 1;
 }
 
-/* Which blocks of a row: from which channel on, with which entries of the tables, how many. */
-struct run {
-	int32_t channel;
-	int32_t entry;
-	int32_t count;
-};
-
 static inline struct blocks
 depthwise_conv_mve_blocks_of(const struct tinyml_depthwise_conv_mve_s8 *p, const struct row *row,
 			     struct run run)
@@ -378,12 +372,6 @@ depthwise_conv_mve_row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct
 		blocks.step += next;
 	}
 }
-
-struct tinyml_depthwise_mve {
-	void (*convolve_row)(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row,
-			     int8_t *y, struct run run);
-	bool square; /* for 3x3 kernels */
-};
 
 /* One function each, so that none reserves registers for the others, and only what a model uses is
  * linked.

@@ -85,6 +85,11 @@ void tinyml_depthwise_nibbles_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, c
 				     int8_t *y, void *scratch,
 				     const struct tinyml_depthwise_dsp *loop);
 
+/** The same if every shift is negative: it links less code. */
+void tinyml_depthwise_nibbles_right_dsp_s8(const struct tinyml_depthwise_conv_s8 *p,
+					   const int8_t *x, int8_t *y, void *scratch,
+					   const struct tinyml_depthwise_dsp *loop);
+
 /**
  * For Arm cores without DSP instructions: no dilation or weight zero point, every shift is
  * negative, out_min is -128, out_max 127, and sums stay below 2^29. Taps are added in pairs, of
@@ -176,6 +181,13 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
  */
 void tinyml_depthwise_nibbles_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
 				     int8_t *y, void *scratch, bool copied);
+
+/**
+ * The same with one of the loops for 3x3 kernels. Weights are unpacked for every row, on the stack:
+ * the scratch memory has rows only, and is not NULL.
+ */
+void tinyml_depthwise_nibbles_rows_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p,
+					  const int8_t *x, int8_t *y, void *scratch);
 
 /**
  * For RISC-V with vectors of integers: out_c is in_c, weights are (kernel_h, kernel_w, out_c), and
