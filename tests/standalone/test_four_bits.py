@@ -79,6 +79,39 @@ def test_large_outputs(machine: str, once: bool, kernel: str) -> None:
     assert inside > 500  # outputs that no limit hides
 
 
+BY_ROWS = {
+    "three": Weighted(DepthwiseConv(pads=SAME), (1, 5, 4, 3), (1, 3, 3, 3)),
+    "eight": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 8), (1, 3, 3, 8)),
+    "sixteen": Weighted(DepthwiseConv((2, 2), pads=SAME, clamp=RELU), (1, 7, 6, 16), (1, 3, 3, 16), y_zero=-128),
+    "seventeen": Weighted(DepthwiseConv(pads=SAME), (2, 5, 6, 17), (1, 3, 3, 17)),
+    "forty": Weighted(DepthwiseConv(dilations=(2, 1)), (1, 9, 5, 40), (1, 3, 3, 40)),
+    "fine": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 50), (1, 3, 3, 50), scale=AS_LARGE, bias=False),
+}
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_weights_unpacked_for_every_row(once: bool) -> None:
+    """With Helium, few weights of 3x3 kernels: any number of channels, the last of which overlap others."""
+    sketch = Layers()
+    for name, case in BY_ROWS.items():
+        sketch.weighted(name, replace(case, lowest=-8 + (name == "fine"), largest=7), once)
+    graph = sketch.graph()
+    rng = np.random.default_rng(8)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target="cortex-m55", kernels="portable", bands=False)
+    with always_four_bits(least=1024):
+        compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    assert {one.kernel.name for one in compiled.selected} == {"tinyml_depthwise_nibbles_rows_mve_s8"}
+    (found,) = harness.run_files(
+        compiled.files, "qemu-cortex-m55", [feed], options=harness.Options(strict=True, check_arena=True)
+    ).outputs
+    for node in graph.nodes:
+        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
+        (expected,) = node.op.evaluate(graph.layer(node), values)
+        np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
+        assert len(np.unique(expected)) > 3, node.name
+
+
 TRANSPOSED = {
     "doubled": Weighted(ConvTranspose((2, 2), pads=(1, 1), outputs=(8, 10)), (1, 4, 5, 8), (6, 4, 4, 8)),
     "rows_apart": Weighted(ConvTranspose((3, 1), outputs=(9, 5), clamp=RELU), (2, 3, 5, 7), (9, 3, 1, 7)),
