@@ -63,13 +63,13 @@ Layers with fewer than 256 weights keep their bytes, unless their outputs are so
 bytes leave plain C only, or a kernel that they alone would link is saved. So do layers whose kernel for four
 bits would add more code than all of its layers save, depthwise layers with fewer than 1,024 weights on
 RISC-V's vectors and, other than 3x3, on Helium, and those whose kernel covers the whole input on other cores.
-Where a layer hardly counts in a run, a kernel with less code is taken. A transposed convolution is computed as a convolution for each
-remainder of a position after the strides, with the kernels for DSP instructions on Helium as well; each
-repeats the bias and the factor of a filter, so filters with fewer than about 18 weights for each of them keep
-their bytes. Models as data (`pack --data`) are stored in the same way for cores whose player has all kernels
-of the model, and in bytes for others: where depthwise layers have four bits on Helium and RISC-V's vectors,
-or outputs are large for their sums on Helium and on Arm without DSP. The player's transposed convolutions
-have bytes.
+Where a layer hardly counts in a run, a kernel with less code is taken. A transposed convolution is computed
+as a convolution for each remainder of a position after the strides, with the kernels for DSP instructions on
+Helium as well; each repeats the bias and the factor of a filter, so filters with fewer than about 18 weights
+for each of them keep their bytes. Models as data (`pack --data`) are stored in the same way for cores whose
+player has all kernels of the model, and in bytes for others: where depthwise layers have four bits on Helium
+and RISC-V's vectors, or outputs are large for their sums on Helium and on Arm without DSP. The player's
+transposed convolutions have bytes.
 
 Random layers with such weights are compared with numpy on every core (`python -m tools.random_layers --kind
 four_bits`); [TESTING.md](TESTING.md) has the counts.
@@ -109,9 +109,9 @@ def measured(files: Mapping[str, Path], machines: Sequence[str], old: Sequence[R
 
 def page() -> str:
     """The whole page, from what was recorded."""
-    estimates = load()
-    table = _table(record.load(RECORD).rows, record.load(PUBLISHED).rows, estimates)
-    return table + estimates_section(estimates, MODELS) + rivals_section(kernel_counts.load())
+    estimates, rows = load(), record.load(RECORD).rows
+    table = _table(rows, record.load(PUBLISHED).rows, estimates)
+    return table + estimates_section(estimates, MODELS, rows) + rivals_section(kernel_counts.load())
 
 
 def _table(rows: Sequence[Row], bytes_: Sequence[Row], estimates: Sequence[Estimated]) -> str:

@@ -105,7 +105,8 @@ def load() -> list[Estimated]:
     return [Estimated(*row) for row in json.loads(RECORD.read_text(encoding="utf-8"))["estimates"]]
 
 
-def estimates_section(found: Sequence[Estimated], names: Mapping[str, str]) -> str:
+def estimates_section(found: Sequence[Estimated], names: Mapping[str, str], rows: Sequence[Row]) -> str:
+    linked = {(row.model, row.machine): row.flash_bytes - row.constants_bytes for row in rows}
     lines = []
     for machine in dict.fromkeys(one.machine for one in found):
         own = [one for one in found if one.machine == machine]
@@ -114,7 +115,9 @@ def estimates_section(found: Sequence[Estimated], names: Mapping[str, str]) -> s
         code = max(own, key=lambda one: abs(one.code))
         worst = "none" if spent is None else f"{spent.instructions:+.1%} ({names[spent.model]})"
         core = machine.removeprefix("qemu-")
-        lines.append(f"| {core} | {worst} | {code.code:+.1%} ({names[code.model]}) |")
+        of = linked[code.model, machine]
+        missed = f"{round(code.code * of):+,} of {of:,} bytes"
+        lines.append(f"| {core} | {worst} | {code.code:+.1%} ({names[code.model]}: {missed}) |")
     return ESTIMATES + "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,8 +112,8 @@ NAMED = (
     Mutant(
         "the first tap of four bits not shifted",
         f"{PLUGIN}/runtime/conv/depthwise_nibbles_mve_s8.c",
-        "vstrbq_s8(at, vshlq_s8(vshrq_n_s8(two, 4), left));",
-        "vstrbq_s8(at, vshrq_n_s8(two, 4));",
+        "vstrbq_s8(to, vshlq_s8(vshrq_n_s8(two, 4), left));",
+        "vstrbq_s8(to, vshrq_n_s8(two, 4));",
         (FOUR_BITS, "-k", "m55-False"),
     ),
     Mutant(
@@ -192,7 +192,8 @@ RISCV = (CORES, MORE_CORES, "-k", "test_layers and qemu-riscv32 and not zve32x a
 VECTORS = (CORES, "-k", "test_layers and zve32x")
 FOUR_BITS_DSP = (FOUR_BITS, "-k", "cortex-m4")
 FOUR_BITS_HALVES = (FOUR_BITS, "-k", "cortex-m0 or cortex-m3")
-FOUR_BITS_HELIUM = (FOUR_BITS, "-k", "cortex-m55")
+FOUR_BITS_HELIUM = (FOUR_BITS, "-k", "cortex-m55 or every_row")
+FOUR_BITS_CHOICES = ("tests/host/test_four_bits.py", "-k", "not the_page")
 FOUR_BITS_VECTORS = (FOUR_BITS, "-k", "zve32x")
 
 SAMPLED = {
@@ -273,6 +274,13 @@ SAMPLED = {
     f"{PLUGIN}/memory/plan/storage.py": PLANS,
     f"{PLUGIN}/memory/plan/validate.py": PLANS,
     f"{PLUGIN}/memory/schedule.py": PLANS,
+    f"{PLUGIN}/memory/four_bits.py": FOUR_BITS_CHOICES,
+    f"{PLUGIN}/ops/weighted/nibbles.py": (
+        "tests/host/test_four_bits.py",
+        FOUR_BITS,
+        "-k",
+        "not the_page and not zve32x and not riscv",
+    ),
     f"{PLUGIN}/memory/bands/banded.py": BANDS,
     f"{PLUGIN}/memory/bands/join.py": BANDS,
     f"{PLUGIN}/memory/bands/band_rows.py": BANDS,
@@ -327,11 +335,11 @@ CHANGES = (
 )  # fmt: skip
 
 
-def sampled(count: int, seed: int) -> Iterator[Mutant]:
-    """Single changes at random places of the files above, comments excepted."""
+def sampled(count: int, seed: int, names: Sequence[str] = ()) -> Iterator[Mutant]:
+    """Single changes at random places of the files above, without comments; ``names``: of some files."""
     rng = random.Random(seed)
     places = []
-    for file in SAMPLED:
+    for file in (file for file in SAMPLED if not names or any(name in file for name in names)):
         inside = False  # a docstring or a comment of several lines
         for number, line in enumerate((ROOT / file).read_text(encoding="utf-8").splitlines()):
             text = line.strip()
@@ -393,7 +401,9 @@ def survivors(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, bool]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", help="parts of the names of named mutants (default: all)")
+    parser.add_argument(
+        "names", nargs="*", help="parts of the names of named mutants, or of sampled files (default: all)"
+    )
     parser.add_argument(
         "--sample", type=int, default=0, metavar="N", help="this many sampled mutants instead"
     )
@@ -401,7 +411,7 @@ def main() -> int:
     args = parser.parse_args()
     mutants = [m for m in NAMED if not args.names or any(name in m.name for name in args.names)]
     if args.sample:
-        mutants = [*sampled(args.sample, args.seed)]
+        mutants = [*sampled(args.sample, args.seed, args.names)]
     alive = 0
     for mutant, survived in survivors(mutants):
         print(f"{'SURVIVED' if survived else 'killed'}: {mutant.name}", flush=True)

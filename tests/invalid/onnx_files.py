@@ -141,7 +141,7 @@ def _narrow() -> dict[str, Made]:
     blocks = {"axis": 0, "block_size": 16}
     return {
         "int4_packed_size": real("has 47 bytes of data, not 48", ones(3), odd, axis=1),
-        "int4_scale_0": real("scale that is not a positive number", np.zeros(3, np.float32), axis=1),
+        "int4_scale_0": real("tensor 'w' has a scale that is not a positive number", np.zeros(3, np.float32), axis=1),
         "int4_scale_nan": real("scale that is not a positive number", nan, axis=1),
         "int4_scale_count": real("2 scales and 2 zero points where 3", ones(2), axis=1),
         "int4_block_scale_0": real("scale that is not a positive number", np.zeros((2, 3), np.float32), **blocks),
@@ -149,6 +149,7 @@ def _narrow() -> dict[str, Made]:
         "int4_block_negative": real("blocks of -4 elements", ones(2, 3), axis=0, block_size=-4),
         "int4_block_shape": real("all other extents must be equal", ones(2, 4), **blocks),
         "int4_block_zero_points": real("zero points of shape (1, 3)", ones(2, 3), zeros=np.ones((1, 3), int4), **blocks),
+        "int4_zero_point": real("a zero point of 9 for a tensor of type int4", ones(3), zeros=np.full(3, 9, np.int8), axis=1),
         "nbits_block": product("blocks of 24 elements", block_size=24),
         "nbits_small_block": product("a power of 2 of them, at least 16", block_size=8),
         "nbits_bits": product("weights of 3 bits", bits=3),

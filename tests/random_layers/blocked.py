@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Random float layers whose weights are small integers times scales, in blocks: what weight-only models have."""
+"""Random float layers whose weights are small integers times scales, in blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def blocked_layer(rng: np.random.Generator, name: str) -> Graph:
         rng, outputs, columns, block, int(rng.choice([4, 4, 4, 8])), zero_points=bool(rng.random() < 0.4)
     )
     op: Op = {"dense": Dense(), "pointwise": Conv(), "rows": Gather()}[kind]
-    table = Tensor.constant(f"{name}_w", weights.reshape(-1, 1, 1, columns) if kind == "pointwise" else weights)
+    table = Tensor.constant(
+        f"{name}_w", weights.reshape(-1, 1, 1, columns) if kind == "pointwise" else weights
+    )
     if kind == "rows":
         count = int(rng.integers(1, 9))
         x, y = (count,), (count, columns)

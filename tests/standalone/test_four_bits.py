@@ -82,7 +82,9 @@ def test_large_outputs(machine: str, once: bool, kernel: str) -> None:
 BY_ROWS = {
     "three": Weighted(DepthwiseConv(pads=SAME), (1, 5, 4, 3), (1, 3, 3, 3)),
     "eight": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 8), (1, 3, 3, 8)),
-    "sixteen": Weighted(DepthwiseConv((2, 2), pads=SAME, clamp=RELU), (1, 7, 6, 16), (1, 3, 3, 16), y_zero=-128),
+    "sixteen": Weighted(
+        DepthwiseConv((2, 2), pads=SAME, clamp=RELU), (1, 7, 6, 16), (1, 3, 3, 16), y_zero=-128
+    ),
     "seventeen": Weighted(DepthwiseConv(pads=SAME), (2, 5, 6, 17), (1, 3, 3, 17)),
     "forty": Weighted(DepthwiseConv(dilations=(2, 1)), (1, 9, 5, 40), (1, 3, 3, 40)),
     "fine": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 50), (1, 3, 3, 50), scale=AS_LARGE, bias=False),

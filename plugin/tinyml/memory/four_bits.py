@@ -26,6 +26,9 @@ LEAST_WEIGHTS = 256
 LEAST_GAIN = LEAST_WEIGHTS // 2
 """Bytes that another kernel for four bits must save to be taken."""
 
+SHORT_CODE = 1 / 400
+"""The part of a run that kernels which are chosen for their short code may add."""
+
 Choice = tuple[Layer, Kernel[Any]]
 
 
@@ -115,11 +118,12 @@ def worth_storing(
     """For each layer the kernel with which weights and code are smallest, one kind of kernel at a time.
 
     Kernels for bytes replace those for four bits that do not save what their code takes. ``others`` are
-    further kernels for four bits of each layer, such as short ones in plain C, or for a layer with few weights
-    those that other layers link anyway. They replace any kernel if that makes the image noticeably smaller
+    further kernels for four bits of each layer, short ones in plain C, or those that other layers link
+    anyway, for a layer with few weights. They replace any kernel if that makes the image noticeably smaller
     and all of them add at most ``left`` instructions to a run.
     """
     best = [four or eight for (_, eight), four in zip(eights, fours, strict=True)]
+    left = min(left, SHORT_CODE * sum(instructions(eight, layer, target) or 0 for layer, eight in eights))
     while True:
         least = _size(eights, best, target)
         in_bytes = [

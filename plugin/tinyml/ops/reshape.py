@@ -98,11 +98,11 @@ def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
     """The same stored integers, interpreted with ``quant``."""
     if x.quant == quant:
         return x
-    if x.is_constant:
-        return build.constant(x.value, f"{x.name}/as", quant)
     problem = quantisation_problem(TensorType(x.shape, x.dtype, quant))
     if problem is not None:
         raise ModelError(f"tensor {x.name!r} {problem}", MALFORMED)
+    if x.is_constant:
+        return build.constant(x.value, f"{x.name}/as", quant)
     if x.quant is None and quant is not None:
         return _given_meaning(build, x, quant)
     return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))

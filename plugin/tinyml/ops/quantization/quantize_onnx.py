@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.base.errors import UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import DType, Shape, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
@@ -21,7 +21,7 @@ from tinyml.ops.elementwise.cast_onnx import onnx_kind
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.framework.narrow import Narrow
-from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, onnx_op
 from tinyml.ops.quantization.parameters import Parameters, parameters
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.reshape import Reshape, with_quant
@@ -104,4 +104,15 @@ def read_quantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @onnx_op("DequantizeLinear")
 @onnx_op("DequantizeLinear", domain="com.microsoft")
 def read_dequantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [dequantize(build, node.input(0), parameters(node, build))]
+    x, zero = node.input(0), node.optional(2)
+    kind = build.kind(x)
+    if isinstance(kind, Narrow) and zero is not None and zero.is_constant:
+        low, high = kind.limits
+        outside = zero.value[(zero.value < low) | (zero.value > high)].reshape(-1)
+        if outside.size:
+            raise ModelError(
+                f"DequantizeLinear {node.name!r} has a zero point of {outside[0]} for a tensor of type "
+                f"{kind.name} ({low} to {high})",
+                MALFORMED,
+            )
+    return [dequantize(build, x, parameters(node, build))]

@@ -3,8 +3,8 @@
 
 /* Depthwise convolutions with weights of four bits for Helium. All weights are unpacked first: each
  * is used at every position, and rows are computed in the order of the input. Where there are few
- * of them, those of sixteen channels are unpacked for every row instead, which needs no memory for
- * the others. */
+ * of them, those of some channels are unpacked for every row instead, which needs no memory for the
+ * others. */
 
 #include <tinyml/depthwise_conv.h>
 #include <tinyml/tinyml.h>
@@ -14,8 +14,8 @@
 #include "../weighted/mve_s8.h"
 #include "depthwise_mve_s8.h"
 
-/* The weights of sixteen channels; with an even number of taps, a vector more is written. Returns where those of the next
- * channels are. */
+/* The weights of sixteen channels; with an even number of taps, a vector more is written. Returns
+ * where those of the next channels are. */
 static inline const int8_t *depthwise_nibbles_mve_unpack(int8_t *to, const int8_t *from,
 							 int32_t taps)
 {
@@ -52,7 +52,8 @@ void tinyml_depthwise_nibbles_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *
 	tinyml_depthwise_conv_mve_s8(&unpacked, x, y, copied ? to + TINYML_LANES : NULL);
 }
 
-#define TAPS 9 /* of a 3x3 kernel */
+#define TAPS     9 /* of a 3x3 kernel */
+#define TOGETHER 2 /* blocks of sixteen channels */
 
 /* A layer whose loop unpacks weights. */
 struct unpacking {
@@ -67,19 +68,24 @@ static void depthwise_nibbles_mve_row(const struct tinyml_depthwise_conv_mve_s8 
 	const struct unpacking *layer = (const struct unpacking *)(const void *)p;
 	const int8_t *from = &p->weights[(TAPS + 1) / 2 * run.entry];
 	struct tinyml_depthwise_conv_mve_s8 block = *p;
-	int8_t weights[TAPS * TINYML_LANES];
+	int8_t weights[TOGETHER * TAPS * TINYML_LANES];
 
 	block.weights = weights;
 	block.bias += run.entry;
 	block.multiplier += run.entry;
 	block.shift += run.entry;
-	for (int32_t i = 0; i < run.count; i++) {
-		from = depthwise_nibbles_mve_unpack(weights, from, TAPS);
-		layer->inner->convolve_row(
-			&block, row, y, (struct run){run.channel + i * TINYML_LANES, 0, 1});
-		block.bias += TINYML_LANES;
-		block.multiplier += TINYML_LANES;
-		block.shift += TINYML_LANES;
+	for (int32_t left = run.count; left > 0; left -= TOGETHER) {
+		const int32_t count = left < TOGETHER ? left : TOGETHER;
+		int8_t *to = weights;
+
+		for (int32_t i = 0; i < count; i++, to += TAPS * TINYML_LANES) {
+			from = depthwise_nibbles_mve_unpack(to, from, TAPS);
+		}
+		layer->inner->convolve_row(&block, row, y, (struct run){run.channel, 0, count});
+		run.channel += TOGETHER * TINYML_LANES;
+		block.bias += TOGETHER * TINYML_LANES;
+		block.multiplier += TOGETHER * TINYML_LANES;
+		block.shift += TOGETHER * TINYML_LANES;
 	}
 }
 
