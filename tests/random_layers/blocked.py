@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.block_layers import blocked
-from tinyml.ir import DType, Graph, Node, Op, Tensor
+from tinyml.ir import DType, Graph, Node, Op, Shape, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.indexing.gather import Gather
@@ -25,6 +25,9 @@ def blocked_layer(rng: np.random.Generator, name: str) -> Graph:
     table = Tensor.constant(
         f"{name}_w", weights.reshape(-1, 1, 1, columns) if kind == "pointwise" else weights
     )
+    x: Shape
+    y: Shape
+    inputs: tuple[Tensor, ...]
     if kind == "rows":
         count = int(rng.integers(1, 9))
         x, y = (count,), (count, columns)
