@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +225,39 @@ def test_pytorch() -> None:
     program = torch.export.export(module, (example,))
     (found,) = tinyml.run(program, example.numpy()).outputs.values()
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+class Frame:
+    """Like a DataFrame of pandas: an array to numpy, and an iterator over the names of its columns."""
+
+    def __init__(self, rows: np.ndarray[Any, Any]) -> None:
+        self.rows = rows
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return self.rows if dtype is None else self.rows.astype(dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([f"column{index}" for index in range(self.rows.shape[1])])
+
+
+def test_data_frames() -> None:
+    """Rows of a table are samples; with pandas, its own DataFrame is tried as well."""
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rows = np.random.default_rng(3).normal(size=(40, 3))
+    labels = (rows[:, 0] > 0).astype(np.int64)
+    model = sklearn.LogisticRegression().fit(rows, labels)
+    frames: list[Any] = [Frame(rows)]
+    if importlib.util.find_spec("pandas"):
+        frames.append(importlib.import_module("pandas").DataFrame(rows))
+    for frame in frames:
+        assert tinyml.evaluate(model, frame, labels).accuracy == model.score(rows, labels)
+
+
+def test_what_is_printed() -> None:
+    """In a terminal, a run shows its outputs, and a quantised model its decibels."""
+    result = tinyml.run(INT8)
+    assert repr(result).startswith("<RunResult on host, arena ")
+    assert all(f"; {name} 1x" in repr(result) for name in result.outputs)
+    rows = np.random.default_rng(1).uniform(size=(20, 1, 8, 8)).astype(np.float32)
+    int8 = tinyml.quantize(FLOAT, rows)
+    assert re.fullmatch(r"<QuantizedModel \w+: [\d.]+ dB at the outputs.*>", repr(int8))

@@ -18,8 +18,9 @@ from tinyml.datasets.csv_file import LABELS
 from tinyml.ir import Array, Graph
 
 DataLike: TypeAlias = Any
-"""A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
-arrays by input name, or a loader of batches: PyTorch's DataLoader, tf.data, a list of (inputs, labels)."""
+"""A path (.npz, .npy, .csv, or a folder of images or WAV files), an array or a DataFrame of
+pandas with one row per sample, arrays by input name, or a loader of batches: PyTorch's DataLoader, tf.data, a
+list of (inputs, labels)."""
 
 WIDENED = (np.dtype(np.float64), np.dtype(np.float16), np.dtype(np.uint8))
 """Types of data that modules take as float32: numpy's default, halves, and pixels."""

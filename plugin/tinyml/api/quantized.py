@@ -26,11 +26,14 @@ Leaves: TypeAlias = Literal["int16", "int8"]
 Weights: TypeAlias = Literal["int8", "mixed", "int4"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QuantizedModel(Model):
     """An int8 model as an ONNX file in memory, and what it lost."""
 
-    report: Report = field(kw_only=True, repr=False)
+    report: Report = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<QuantizedModel {self.name}: {self.report.headline()}>"
 
     def _repr_html_(self) -> str:
         layers = [

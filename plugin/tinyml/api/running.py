@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tinyml import harness
@@ -20,11 +20,11 @@ from tinyml.settings.quantize_request import Request
 from tinyml.slots.playing import Played
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """Outputs, and what the machine counted (None on the host, which does not count)."""
 
-    runs: tuple[Mapping[str, Array], ...] = field(repr=False)  # the outputs of each run by name
+    runs: tuple[Mapping[str, Array], ...]  # the outputs of each run by name
     machine: str
     arena_bytes: int
     instructions: tuple[int, ...] | None = None  # one per run
@@ -49,6 +49,10 @@ class RunResult:
         if self.stack_bytes is not None:
             parts.append(f"stack {self.stack_bytes:,} bytes")
         return ", ".join(parts)
+
+    def __repr__(self) -> str:
+        outputs = (f"{name} {'x'.join(map(str, a.shape))}: {preview(a)}" for name, a in self.outputs.items())
+        return f"<RunResult on {self.machine}, {self.facts()}; {'; '.join(outputs)}>"
 
     def _repr_html_(self) -> str:
         rows = [(name, "x".join(map(str, a.shape)), preview(a)) for name, a in self.outputs.items()]
