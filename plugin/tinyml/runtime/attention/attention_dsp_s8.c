@@ -24,35 +24,45 @@ struct rows {
 	int32_t keys;   /* a multiple of four */
 };
 
-/* Products of two rows of bytes with two columns: for each four elements the even ones of both
+#define BLOCK 16 /* rows whose sums are on the stack */
+
+/* Adds products of two rows of bytes with two columns: for each four elements the even ones of both
  * columns, then the odd ones. In assembly, because compilers need a third more instructions. */
 static inline void attention_dsp_products(const int8_t *k0, const int8_t *k1,
 					  const uint32_t *columns, const uint32_t *end,
-					  int32_t sums[4])
+					  const int32_t totals[2], int32_t sums[4])
 {
-	int32_t s00 = sums[0], s01 = sums[1], s10 = sums[2], s11 = sums[3];
+	int32_t s00 = totals[0], s01 = totals[1], s10 = totals[0], s11 = totals[1];
 	uint32_t a, b, x0, x1, w;
 
 	/* clang-format off */
+#define FOUR_ELEMENTS                                                                              \
+	"ldr %[a], [%[k0]], #4\n\t"                                                                \
+	"ldr %[b], [%[k1]], #4\n\t"                                                                \
+	"ldrd %[x0], %[x1], [%[columns]], #8\n\t"                                                  \
+	"sxtb16 %[w], %[a]\n\t"                                                                    \
+	"smlad %[s00], %[w], %[x0], %[s00]\n\t"                                                    \
+	"smlad %[s01], %[w], %[x1], %[s01]\n\t"                                                    \
+	"sxtb16 %[w], %[b]\n\t"                                                                    \
+	"smlad %[s10], %[w], %[x0], %[s10]\n\t"                                                    \
+	"smlad %[s11], %[w], %[x1], %[s11]\n\t"                                                    \
+	"ldrd %[x0], %[x1], [%[columns]], #8\n\t"                                                  \
+	"sxtb16 %[w], %[a], ror #8\n\t"                                                            \
+	"smlad %[s00], %[w], %[x0], %[s00]\n\t"                                                    \
+	"smlad %[s01], %[w], %[x1], %[s01]\n\t"                                                    \
+	"sxtb16 %[w], %[b], ror #8\n\t"                                                            \
+	"smlad %[s10], %[w], %[x0], %[s10]\n\t"                                                    \
+	"smlad %[s11], %[w], %[x1], %[s11]\n\t"
+
 	__asm__ volatile(
+		"sub %[w], %[end], %[columns]\n\t"
+		"lsls %[w], %[w], #27\n\t" /* an odd number of fours: enter in the middle */
+		"bmi 2f\n"
 		"1:\n\t"
-		"ldr %[a], [%[k0]], #4\n\t"
-		"ldr %[b], [%[k1]], #4\n\t"
-		"ldrd %[x0], %[x1], [%[columns]], #8\n\t"
-		"sxtb16 %[w], %[a]\n\t"
-		"smlad %[s00], %[w], %[x0], %[s00]\n\t"
-		"smlad %[s01], %[w], %[x1], %[s01]\n\t"
-		"sxtb16 %[w], %[b]\n\t"
-		"smlad %[s10], %[w], %[x0], %[s10]\n\t"
-		"smlad %[s11], %[w], %[x1], %[s11]\n\t"
-		"ldrd %[x0], %[x1], [%[columns]], #8\n\t"
-		"sxtb16 %[a], %[a], ror #8\n\t"
-		"smlad %[s00], %[a], %[x0], %[s00]\n\t"
-		"smlad %[s01], %[a], %[x1], %[s01]\n\t"
-		"sxtb16 %[b], %[b], ror #8\n\t"
-		"smlad %[s10], %[b], %[x0], %[s10]\n\t"
+		FOUR_ELEMENTS
+		"2:\n\t"
+		FOUR_ELEMENTS
 		"cmp %[columns], %[end]\n\t"
-		"smlad %[s11], %[b], %[x1], %[s11]\n\t"
 		"bne 1b\n\t"
 		: [k0] "+r"(k0), [k1] "+r"(k1), [columns] "+r"(columns), [s00] "+r"(s00),
 		  [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [a] "=&r"(a), [b] "=&r"(b),
@@ -60,10 +70,47 @@ static inline void attention_dsp_products(const int8_t *k0, const int8_t *k1,
 		: [end] "r"(end)
 		: "memory", "cc");
 	/* clang-format on */
+#undef FOUR_ELEMENTS
 	sums[0] = s00;
 	sums[1] = s01;
 	sums[2] = s10;
 	sums[3] = s11;
+}
+
+/* Products of up to BLOCK rows with both columns; the last row may be alone. */
+__attribute__((noinline)) static void attention_dsp_block(const int8_t *k, int32_t step,
+							  int32_t count, const uint32_t *columns,
+							  const uint32_t *end,
+							  const int32_t totals[2], int32_t *sums)
+{
+	for (; count > 0; count -= 2) {
+		const int8_t *next = count > 1 ? k + step : k;
+
+		attention_dsp_products(k, next, columns, end, totals, sums);
+		sums += 4;
+		k = next + step;
+	}
+}
+
+/* Every other sum to a byte, as attention_s8_score(). Without places, the mask is 0 and the slow
+ * way is taken. */
+__attribute__((noinline)) static void attention_dsp_scale_row(const struct attention_s8_scale *by,
+							      const int8_t *table,
+							      const int32_t *sums, int32_t count,
+							      int8_t *to)
+{
+	const int32_t multiplier = by->multiplier, places = by->places, zero = by->zero;
+	const int32_t half = INT32_C(1) << (places > 0 ? places - 1 : 0);
+	const int32_t mask = (INT32_C(1) << places) - 1;
+
+	for (const int8_t *end = to + count; to != end; sums += 2) {
+		const int32_t high = (int32_t)(tinyml_wide_product(*sums, multiplier) >> 32) + half;
+		const int32_t score = ((high + 1) & mask) > 1
+					      ? tinyml_saturate_s8((high >> places) + zero)
+					      : attention_s8_slowly(by, *sums);
+
+		*to++ = table != NULL ? table[score + 128] : (int8_t)score;
+	}
 }
 
 /* Two queries as columns, less their zero point; what their sums add to each score. */
@@ -98,21 +145,44 @@ static void attention_dsp_scores(const struct tinyml_attention_s8 *p, const stru
 {
 	const struct attention_s8_scale by = attention_s8_score_scale(p);
 	const uint32_t *end = &rows->columns[p->at.depth];
-	const int32_t step = p->at.k_step;
-	const int8_t *table = p->table;
-	int8_t *s0 = rows->scores[0], *s1 = rows->scores[1];
+	int32_t sums[2 * BLOCK];
 
-	for (int32_t j = 0; j < seen; j += 2) {
-		const int8_t *next = j + 1 < seen ? k + step : k;
-		int32_t sums[4] = {totals[0], totals[1], totals[0], totals[1]};
+	for (int32_t j = 0; j < seen; j += BLOCK) {
+		const int32_t count = seen - j < BLOCK ? seen - j : BLOCK;
 
-		attention_dsp_products(k, next, rows->columns, end, sums);
-		s0[j] = attention_s8_score(&by, table, sums[0]);
-		s1[j] = attention_s8_score(&by, table, sums[1]);
-		s0[j + 1] = attention_s8_score(&by, table, sums[2]);
-		s1[j + 1] = attention_s8_score(&by, table, sums[3]);
-		k = next + step;
+		attention_dsp_block(&k[j * p->at.k_step], p->at.k_step, count, rows->columns, end,
+				    totals, sums);
+		attention_dsp_scale_row(&by, p->table, &sums[0], count, &rows->scores[0][j]);
+		attention_dsp_scale_row(&by, p->table, &sums[1], count, &rows->scores[1][j]);
 	}
+}
+
+/* Four weights by table, where they are in a column; returns their sum. */
+__attribute__((noinline)) static int32_t
+attention_dsp_quick_weights(const struct attention_s8_row *row, const int8_t *scores, int32_t count,
+			    uint16_t *to)
+{
+	const uint32_t *exps = row->exps;
+	const uint32_t factor = row->factor, half = UINT32_C(1) << (row->shift - 33);
+	const int32_t top = row->top, shift = row->shift - 32;
+	int32_t total = 0;
+
+#define WEIGHT(i)                                                                                  \
+	__usat((int32_t)(((uint32_t)(((uint64_t)exps[top - scores[i]] * factor) >> 32) + half) >>  \
+			 shift),                                                                   \
+	       8)
+	for (const int8_t *end = scores + count; scores != end; scores += 4) {
+		const uint32_t w0 = WEIGHT(0), w1 = WEIGHT(1), w2 = WEIGHT(2), w3 = WEIGHT(3);
+
+		to[0] = (uint16_t)w0;
+		to[1] = (uint16_t)w2;
+		to[4] = (uint16_t)w1;
+		to[5] = (uint16_t)w3;
+		total += (int32_t)(w0 + w1 + w2 + w3);
+		to += 8;
+	}
+#undef WEIGHT
+	return total;
 }
 
 /* A row of scores becomes a column of weights, with zeros for keys that its query does not see;
@@ -123,9 +193,14 @@ static int32_t attention_dsp_weights(const struct tinyml_attention_s8 *p, const 
 	const int8_t *scores = rows->scores[r];
 	uint16_t *to = (uint16_t *)&rows->columns[r];
 	const struct attention_s8_row row = attention_s8_row_of(p, scores, seen);
-	int32_t total = 0;
+	int32_t total = 0, done = 0;
 
-	for (int32_t j = 0; j < padded; j += 4) {
+	if (row.by_table && row.shift > 32 && row.high == 255) {
+		done = seen & ~3;
+		total = attention_dsp_quick_weights(&row, scores, done, to);
+		to += 2 * done;
+	}
+	for (int32_t j = done; j < padded; j += 4) {
 		for (int32_t i = 0; i < 4; i++) {
 			const int32_t weight =
 				j + i < seen ? attention_s8_weight(&row, scores[j + i]) : 0;
@@ -143,21 +218,15 @@ static void attention_dsp_values(const struct tinyml_attention_s8 *p, const stru
 {
 	const struct attention_s8_scale by = attention_s8_output_scale(p);
 	const uint32_t *end = &rows->columns[padded];
-	const int8_t *v = rows->values;
+	int32_t sums[2 * BLOCK];
 
-	for (int32_t d = 0; d < p->at.values; d += 2) {
-		const bool pair = d + 1 < p->at.values;
-		const int8_t *next = pair ? v + rows->keys : v;
-		int32_t sums[4] = {totals[0], totals[1], totals[0], totals[1]};
+	for (int32_t d = 0; d < p->at.values; d += BLOCK) {
+		const int32_t count = p->at.values - d < BLOCK ? p->at.values - d : BLOCK;
 
-		attention_dsp_products(v, next, rows->columns, end, sums);
-		for (int32_t r = 0; r < 2; r++) {
-			y[r][d] = (int8_t)attention_s8_scaled(&by, sums[r]);
-			if (pair) {
-				y[r][d + 1] = (int8_t)attention_s8_scaled(&by, sums[2 + r]);
-			}
-		}
-		v = next + rows->keys;
+		attention_dsp_block(&rows->values[d * rows->keys], rows->keys, count, rows->columns,
+				    end, totals, sums);
+		attention_dsp_scale_row(&by, NULL, &sums[0], count, &y[0][d]);
+		attention_dsp_scale_row(&by, NULL, &sums[1], count, &y[1][d]);
 	}
 }
 

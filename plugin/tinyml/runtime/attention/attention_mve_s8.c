@@ -24,35 +24,34 @@ struct rows {
 	int32_t keys;        /* a multiple of sixteen */
 };
 
-/* Products of a row with four others. */
-static inline void attention_mve_products(const int8_t *x, const int8_t *const w[4], int32_t count,
-					  int32_t sums[4])
+/* Adds the products of a row with four others. In assembly, because compilers do not make loops of
+ * this kind, which predicate the last vector. */
+static inline void attention_mve_products(const int8_t *x, const int8_t *w0, int32_t step,
+					  int32_t count, int32_t sums[4])
 {
-	const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+	const int8_t *w1 = w0 + step, *w2 = w1 + step, *w3 = w2 + step;
 	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
 
-	for (; count >= 16; count -= 16) {
-		const int8x16_t elements = vldrbq_s8(x);
-
-		s0 = vmladavaq_s8(s0, elements, vldrbq_s8(w0));
-		s1 = vmladavaq_s8(s1, elements, vldrbq_s8(w1));
-		s2 = vmladavaq_s8(s2, elements, vldrbq_s8(w2));
-		s3 = vmladavaq_s8(s3, elements, vldrbq_s8(w3));
-		x += 16;
-		w0 += 16;
-		w1 += 16;
-		w2 += 16;
-		w3 += 16;
-	}
-	if (count > 0) {
-		const mve_pred16_t some = vctp8q((uint32_t)count);
-		const int8x16_t elements = vldrbq_z_s8(x, some);
-
-		s0 = vmladavaq_s8(s0, elements, vldrbq_z_s8(w0, some));
-		s1 = vmladavaq_s8(s1, elements, vldrbq_z_s8(w1, some));
-		s2 = vmladavaq_s8(s2, elements, vldrbq_z_s8(w2, some));
-		s3 = vmladavaq_s8(s3, elements, vldrbq_z_s8(w3, some));
-	}
+	/* clang-format off */
+	__asm__ volatile(
+		"wlstp.8 lr, %[count], 2f\n"
+		"1:\n\t"
+		"vldrb.8 q0, [%[x]], #16\n\t"
+		"vldrb.8 q1, [%[w0]], #16\n\t"
+		"vmladava.s8 %[s0], q0, q1\n\t"
+		"vldrb.8 q2, [%[w1]], #16\n\t"
+		"vmladava.s8 %[s1], q0, q2\n\t"
+		"vldrb.8 q1, [%[w2]], #16\n\t"
+		"vmladava.s8 %[s2], q0, q1\n\t"
+		"vldrb.8 q2, [%[w3]], #16\n\t"
+		"vmladava.s8 %[s3], q0, q2\n\t"
+		"letp lr, 1b\n"
+		"2:"
+		: [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3),
+		  [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3)
+		: [count] "r"(count)
+		: "lr", "q0", "q1", "q2", "memory");
+	/* clang-format on */
 	sums[0] = s0;
 	sums[1] = s1;
 	sums[2] = s2;
@@ -68,17 +67,6 @@ static int32_t attention_mve_sum(const int8_t *x, int32_t count)
 		x += 16;
 	}
 	return sum;
-}
-
-/* Four rows from `row` on; those that are missing repeat the last. */
-static inline void attention_mve_four(const int8_t *from, int32_t step, int32_t row, int32_t rows,
-				      const int8_t *four[4])
-{
-	const int8_t *last = &from[(rows - 1) * step];
-
-	for (int32_t i = 0; i < 4; i++) {
-		four[i] = row + i < rows ? &from[(row + i) * step] : last;
-	}
 }
 
 /* Four sums to bytes, as attention_s8_scaled(). */
@@ -122,13 +110,14 @@ static void attention_mve_scores(const struct tinyml_attention_s8 *p, const stru
 	const int8_t *table = p->table;
 	int8_t *scores = rows->scores;
 
-	for (int32_t j = 0; j < seen; j += 4) {
+	for (int32_t j = 0, rows_at_once; j < seen; j += rows_at_once) {
 		int32_t sums[4];
-		const int8_t *four[4];
 
+		/* fewer than four keys: one by one */
+		rows_at_once = seen - j < 4 ? 1 : 4;
 		vstrwq_s32(sums, vaddq_n_s32(vldrwq_s32(&key_sums[j]), total));
-		attention_mve_four(k, step, j, seen, four);
-		attention_mve_products(q, four, depth, sums);
+		attention_mve_products(q, k, rows_at_once == 4 ? step : 0, depth, sums);
+		k += rows_at_once * step;
 
 		int32x4_t found = attention_mve_scaled(&by, sums);
 
@@ -228,17 +217,20 @@ static void attention_mve_values(const struct tinyml_attention_s8 *p, const stru
 				 int8_t *y, int32_t total)
 {
 	const struct attention_s8_scale by = attention_s8_output_scale(p);
-	const int32_t values = p->at.values, keys = p->at.keys;
+	const int32_t values = p->at.values, keys = p->at.keys, step = rows->keys;
+	const int8_t *v = rows->values;
 
-	for (int32_t d = 0; d < values; d += 4) {
-		const mve_pred16_t some = vctp32q((uint32_t)(values - d));
+	for (int32_t d = 0, rows_at_once; d < values; d += rows_at_once) {
 		int32_t sums[4];
-		const int8_t *four[4];
+
+		rows_at_once = values - d < 4 ? 1 : 4;
+
+		const mve_pred16_t some = vctp32q((uint32_t)rows_at_once);
 
 		vstrwq_s32(sums, vaddq_n_s32(vldrwq_z_s32(&rows->value_sums[d], some), total));
-		attention_mve_four(rows->values, rows->keys, d, values, four);
-		attention_mve_products(rows->scores, four, keys, sums);
+		attention_mve_products(rows->scores, v, rows_at_once == 4 ? step : 0, keys, sums);
 		vstrbq_p_s32(&y[d], attention_mve_scaled(&by, sums), some);
+		v += rows_at_once * step;
 	}
 }
 

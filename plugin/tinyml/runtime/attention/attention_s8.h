@@ -47,7 +47,9 @@ static inline struct attention_s8_scale attention_s8_scale_of(int32_t multiplier
 	};
 }
 
-static inline int32_t attention_s8_slowly(const struct attention_s8_scale *by, int32_t sum)
+/* Seldom called, and long. */
+__attribute__((noinline)) static int32_t attention_s8_slowly(const struct attention_s8_scale *by,
+							     int32_t sum)
 {
 	const int32_t scaled = by->once ? tinyml_rescale_to_even(sum, by->multiplier, by->shift)
 					: tinyml_rescale(sum, by->multiplier, by->shift);
@@ -183,17 +185,17 @@ static inline int32_t attention_s8_weight(const struct attention_s8_row *row, in
 static inline void attention_s8_transpose(const struct tinyml_heads *at, const int8_t *v,
 					  int8_t *to, int32_t padded)
 {
-	for (int32_t d = 0; d < at->values; d++) {
+	const int32_t values = at->values, keys = at->keys, step = at->v_step;
+
+	for (int32_t d = 0; d < values; d++) {
 		const int8_t *from = &v[d];
 
-		for (int32_t j = 0; j < at->keys; j++) {
-			to[j] = *from;
-			from += at->v_step;
+		for (const int8_t *end = to + keys; to != end; from += step) {
+			*to++ = *from;
 		}
-		for (int32_t j = at->keys; j < padded; j++) {
-			to[j] = 0;
+		for (int32_t j = keys; j < padded; j++) {
+			*to++ = 0;
 		}
-		to += padded;
 	}
 }
 
