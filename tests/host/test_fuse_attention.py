@@ -104,6 +104,40 @@ FLOATS: dict[str, tuple[list[str], dict[str, float]]] = {
         ),
         {"scale": 1.5, "softcap": 3.0},
     ),
+    "scaled_before": (
+        [
+            line.replace("MatMul(q, k", "MatMul(qs, ks")
+            for line in floats()
+            for line in (
+                [
+                    f"qs: float32[1x2x9x4] = Binary(q, const float32[1] {{0.5}}; {MUL})",
+                    f"ks: float32[1x2x4x9] = Binary(const float32[scalar] {{0.25}}, k; {MUL})",
+                    line,
+                ]
+                if line.startswith("s:")
+                else [line]
+            )
+        ],
+        {"scale": 0.125},
+    ),
+    "nothing_seen": (
+        [
+            line.replace("MatMul(p, v", "MatMul(w, v")
+            for line in [MASK, *floats(f"b: float32[1x2x9x9] = Binary(s, m; {ADD})", name="b")]
+            for line in (
+                [
+                    "r: float32[1x1x9x1] = Reduce(m; function=max, axes=3, round_once=False)",
+                    "e: bool[1x1x9x1] = Binary(r, const float32[1] {-inf}; clamp=-infxinf, function=equal, "
+                    "round_once=False)",
+                    "w: float32[1x2x9x9] = Where(e, const float32[1] {0}, p)",
+                    line,
+                ]
+                if line.startswith("o:")
+                else [line]
+            )
+        ],
+        {"empty": True},
+    ),
     "visible": (
         [
             "input m: bool[1x1x9x9]",

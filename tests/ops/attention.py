@@ -114,6 +114,9 @@ def quantised(
 
 PADDING = np.zeros((1, 9), np.float32)
 PADDING[0, 6:] = -np.inf
+NOTHING = np.zeros((7, 9), np.float32)
+NOTHING[2] = -np.inf
+NOTHING[4, 3:] = -np.inf
 SEEN = np.random.default_rng(5).random((2, 7, 9)) < 0.6
 SEEN[:, :, 0] = True
 
@@ -126,6 +129,7 @@ CASES: list[Case] = [
     floats("mask", 2, 7, 9, 5, 3, mask=real(8, 2, 7, 9)),
     floats("padding", 2, 7, 9, 5, 3, mask=PADDING),
     floats("visible", 2, 7, 9, 5, 3, mask=SEEN),
+    floats("empty", 2, 7, 9, 5, 3, mask=NOTHING, empty=True),
     floats("low", 2, 7, 9, 5, 3, mask=~SEEN, low=-3.0),
     floats("one_query", 4, 1, 33, 8, 8),
     quantised("bytes", 2, 7, 9, 5, 3),

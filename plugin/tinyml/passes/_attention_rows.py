@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, Layer, Node, Shape
+from tinyml.ir import Array, DType, Layer, Node, Shape
 from tinyml.ops.attention.heads import Rows, rows_of
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.transpose import Transpose
 from tinyml.passes.editor import Editor
 
@@ -21,13 +24,18 @@ class Operand:
 
     name: str
     rows: Rows
+    factor: float = 1.0  # its elements count this often
 
 
-def source(edit: Editor, name: str, lead: Shape, turned: bool = False) -> Operand | None:
+def source(
+    edit: Editor, name: str, lead: Shape, turned: bool = False, scaled: bool = False
+) -> Operand | None:
     """The first tensor that has the rows of ``name`` in one piece; its heads are broadcast to ``lead``.
 
     ``turned``: the matrices are transposed, so that their columns are the rows.
+    ``scaled``: factors on the way are left to the one who asks.
     """
+    factor = 1.0
     wanted = edit.tensors[name]
     numbers: Array = np.arange(wanted.elements).reshape(wanted.shape)
     if turned:
@@ -38,13 +46,39 @@ def source(edit: Editor, name: str, lead: Shape, turned: bool = False) -> Operan
         here = edit.tensors[name]
         rows = rows_of(numbers) if here.quant == wanted.quant else None
         if rows is not None:
-            best = Operand(name, rows)
+            best = Operand(name, rows, factor)
         node = edit.producer(name)
+        number = factor_of(edit, node) if scaled and node is not None else None
+        if node is not None and number is not None:
+            factor *= number[1]
+            name = number[0]
+            continue
         taken = _moved(edit, node) if node is not None else None
         if node is None or taken is None:
             return best
         numbers = taken.reshape(-1)[numbers]
         name = node.inputs[0]
+
+
+def factor_of(edit: Editor, node: Node) -> tuple[str, float] | None:
+    """What a node multiplies by a single number, and the number."""
+    op, layer = node.op, edit.layer(node)
+    if not isinstance(op, Binary) or op.function not in ("mul", "div") or op.clamp != NO_CLAMP:
+        return None
+    if any(t is None or t.dtype is not DType.FLOAT32 or t.quant is not None for t in layer.inputs):
+        return None
+    for index in (0, 1) if op.function == "mul" else (1,):
+        data, other = layer.input(index).data, layer.input(1 - index)
+        if (
+            data is not None
+            and data.size == 1
+            and not other.is_constant
+            and other.shape == layer.output.shape
+        ):
+            number = float(data.reshape(-1)[0])
+            usable = math.isfinite(number) and number != 0
+            return (other.name, number if op.function == "mul" else 1 / number) if usable else None
+    return None
 
 
 def _moved(edit: Editor, node: Node) -> Array | None:

@@ -16,6 +16,7 @@ from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.elementwise.where import Where
+from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
@@ -35,12 +36,18 @@ class Path:
     product: Node
     between: tuple[Node, ...]  # in the order of the computation
     softmax: Node
+    empty: str = ""  # the mask, if queries that it leaves no key have weights of 0
 
 
 def path_to(edit: Editor, name: str) -> Path | None:
     """The path to the weights ``name``, if nothing else reads what is on it."""
     softmax = _alone(edit, name)
-    if softmax is None or not isinstance(softmax.op, Softmax | SoftmaxTable):
+    empty: str | None = ""
+    if softmax is not None and isinstance(softmax.op, Where):
+        empty = _cleared(edit, softmax)
+        name = softmax.inputs[2]
+        softmax = _alone(edit, name)
+    if empty is None or softmax is None or not isinstance(softmax.op, Softmax | SoftmaxTable):
         return None
     rank = len(edit.tensors[name].shape)
     if softmax.op.axis % rank != rank - 1:
@@ -51,7 +58,7 @@ def path_to(edit: Editor, name: str) -> Path | None:
         between.insert(0, node)
         following = _scores_of(edit, node)
         node = _alone(edit, following) if following else None
-    return None if node is None else Path(node, tuple(between), softmax)
+    return None if node is None else Path(node, tuple(between), softmax, empty)
 
 
 def _alone(edit: Editor, name: str) -> Node | None:
@@ -63,6 +70,27 @@ def _alone(edit: Editor, name: str) -> Node | None:
         name = node.inputs[0]
         node = edit.producer(name)
     return node if node is not None and edit.only_reader(name) is not None else None
+
+
+def _cleared(edit: Editor, node: Node) -> str | None:
+    """The mask whose rows of -inf have weights of 0; empty if no row has; None if it is something else."""
+    condition, zero, weights = (edit.tensors[name] for name in node.inputs)
+    if _number(edit, zero.name) != 0 or weights.shape != edit.tensors[node.outputs[0]].shape:
+        return None
+    if condition.data is not None:
+        return None if condition.data.any() else ""
+    equal = edit.producer(condition.name)
+    if equal is None or not isinstance(equal.op, Binary) or equal.op.function != "equal":
+        return None
+    largest = edit.producer(equal.inputs[0])
+    if _number(edit, equal.inputs[1]) != -math.inf or largest is None:
+        return None
+    if not isinstance(largest.op, Reduce) or largest.op.function != "max":
+        return None
+    mask = edit.tensors[largest.inputs[0]]
+    last = len(mask.shape) - 1
+    kept = edit.tensors[largest.outputs[0]].shape == (*mask.shape[:-1], 1)
+    return mask.name if largest.op.axes == (last,) and kept else None
 
 
 def _scores_of(edit: Editor, node: Node) -> str | None:

@@ -48,8 +48,8 @@ def _fuse(edit: Editor, second: Node) -> bool:
         return False
     new: list[Node] = []
     q, k = path.product.inputs
-    first = source(edit, q, scores.shape[:-2])
-    keys = source(edit, k, scores.shape[:-2], turned=True)
+    first = source(edit, q, scores.shape[:-2], scaled=scores.quant is None)
+    keys = source(edit, k, scores.shape[:-2], turned=True, scaled=scores.quant is None)
     values = source(edit, second.inputs[1], lead)
     if keys is None and edit.tensors[k].shape[:-2] == scores.shape[:-2]:
         node, keys = turned(edit, k)
@@ -94,13 +94,16 @@ def _floats(
     if any(t.dtype is not DType.FLOAT32 or t.quant is not None for t in tensors):
         return None
     scores = scores_of(edit, path)
-    if scores is None or (softmax.beta != 1.0 and (scores.mask or scores.softcap)):
+    if scores is None or (path.empty and path.empty != scores.mask):
+        return None
+    if softmax.beta != 1.0 and (scores.mask or scores.softcap):
         return None
     op = Attention(
         **places,
-        scale=scores.scale * softmax.beta,
+        scale=scores.scale * softmax.beta * operands[0].factor * operands[1].factor,
         softcap=scores.softcap,
         low=scores.low,
+        empty=bool(path.empty),
         causal=scores.past is not None,
         past=scores.past or 0,
         mask_starts=scores.rows.starts,
@@ -118,7 +121,7 @@ def _bytes(
     stored = (edit.tensors[path.softmax.inputs[0]], scores, weights, edit.tensors[second.outputs[0]])
     if any(t.dtype is not DType.INT8 or t.quant is None or t.quant.per_channel for t in stored):
         return None
-    if product != second.op or scores.quant is None or weights.quant is None:
+    if path.empty or product != second.op or scores.quant is None or weights.quant is None:
         return None
     table: tuple[int, ...] = ()
     scaled = scores.quant

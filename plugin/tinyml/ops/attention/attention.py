@@ -46,6 +46,7 @@ class Attention(Heads):
     scale: float = 1.0
     softcap: float = 0.0
     low: float = -math.inf  # the score of a key that a mask of bool hides
+    empty: bool = False  # a query all of whose scores are -inf gives zeros
     mask_starts: tuple[int, ...] = ()
     mask_step: int = 0
 
@@ -68,4 +69,6 @@ class Attention(Heads):
         with np.errstate(invalid="ignore"):
             exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights = exps / exps.sum(axis=-1, keepdims=True)
+        if self.empty:
+            weights = np.where(scores.max(axis=-1, keepdims=True) == -np.inf, real(0), weights)
         return (self.placed(np.matmul(weights, v).astype(np.float32)),)

@@ -38,6 +38,8 @@ class AttentionFloat(Kernel[Attention]):
             ".scale": sheet.number(op.scale),
             ".softcap": sheet.number(op.softcap),
         }
+        if op.empty:
+            members[".empty"] = "true"
         tensors = {}
         if layer.has_input(MASK):
             members[".mask_starts"] = sheet.table("mask_starts", np.asarray(op.mask_starts, np.int32))

@@ -3,6 +3,7 @@
 
 /* Attention on floats, query by query. Working memory: a row of scores. */
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ static float attention_f32_product(const float *a, const float *b, int32_t count
 	return sum;
 }
 
-/* exp of the scores of the keys that a query sees, in scratch; returns their sum. */
+/* exp of the scores of the keys that a query sees, in scratch; returns their sum, 0 if there is
+ * none. */
 static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 				const struct tinyml_attention_floats *t, const float *q,
 				const float *k, int32_t mask, int32_t seen)
@@ -49,6 +51,9 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 		scores[j] = score;
 		k += p->at.k_step;
 	}
+	if (p->empty && top < -FLT_MAX) {
+		return 0.0f;
+	}
 	for (int32_t j = 0; j < seen; j++) {
 		scores[j] = expf(scores[j] - top);
 		sum += scores[j];
@@ -61,6 +66,9 @@ static void attention_f32_values(const struct tinyml_attention_f32 *p, const flo
 {
 	for (int32_t d = 0; d < p->at.values; d++) {
 		y[d] = 0.0f;
+	}
+	if (sum <= 0.0f) {
+		return;
 	}
 	for (int32_t j = 0; j < seen; j++) {
 		const float weight = weights[j];
