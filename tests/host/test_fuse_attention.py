@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tests.support.interpret import interpret
 from tests.support.layer_kinds import random_values
 from tinyml.emit.model import Provenance
 from tinyml.ir import Graph
+from tinyml.ir.constraints import operand_problem
 from tinyml.ir.text_parser import parse
 from tinyml.ir.verifier import verify
 from tinyml.ops.attention.attention import Attention
@@ -280,3 +283,64 @@ def test_the_player_computes_the_parts(played: bool) -> None:
     assert ("MatMul" in kinds, "AttentionInt8" in kinds) == (played, not played)
     if played:
         assert list(program_of(compiled).calls())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_sizes(seed: int) -> None:
+    """Heads, lengths and depths of all kinds, with and without a batch, on bytes and on floats."""
+    rng = np.random.default_rng(seed)
+    heads, queries, keys, depth, values = (int(n) for n in rng.integers(1, 9, 5))
+    keys += 1
+    kind, once = ("int8", bool(seed % 4 == 0)) if seed % 2 == 0 else ("float32", False)
+    q, k, v, s, p, y = (
+        f" q({scale}, {zero})" if kind == "int8" else ""
+        for scale, zero in (
+            *((float(rng.uniform(0.005, 0.05)), int(rng.integers(-128, 128))) for _ in range(4)),
+            (1 / 256, -128),
+            (0.01, int(rng.integers(-128, 128))),
+        )
+    )
+    lead = f"{heads}x" if seed % 3 else f"2x{heads}x"
+    turn = "0x2x1" if seed % 3 else "0x1x3x2"
+    axis = 2 if seed % 3 else 3
+    softmax = f"{'SoftmaxTable' if once else 'Softmax'}(s; axis={axis}, beta=1.0)"
+    before, after = fused(
+        [
+            f"input q: {kind}[{lead}{queries}x{depth}]{q}",
+            f"input k0: {kind}[{lead}{keys}x{depth}]{k}",
+            f"input v: {kind}[{lead}{keys}x{values}]{v}",
+            f"k: {kind}[{lead}{depth}x{keys}]{k} = Transpose(k0; perm={turn})",
+            f"s: {kind}[{lead}{queries}x{keys}]{s} = MatMul(q, k; round_once={once})",
+            f"p: {kind}[{lead}{queries}x{keys}]{p} = {softmax}",
+            f"y: {kind}[{lead}{queries}x{values}]{y} = MatMul(p, v; round_once={once})",
+            "output y",
+        ]
+    )
+    assert len(after.nodes) == 1
+    compare(before, after)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"q_starts": (-1, 0)},
+        {"k_step": 1 << 40},
+        {"v_starts": (0, 1 << 62)},
+        {"y_starts": (0, 0)},
+        {"y_starts": (0,)},
+        {"y_step": 3},
+        {"shape": (1, 9, 9)},
+        {"keys": 10},
+        {"depth": 0},
+        {"values": -4},
+        {"past": -1},
+        {"q_starts": (), "k_starts": (), "v_starts": (), "y_starts": ()},
+    ],
+    ids=str,
+)
+def test_rows_outside_are_refused(change: dict[str, object]) -> None:
+    _, after = fused(BYTES["onnx"])
+    (node,) = after.nodes
+    tensors = [after.tensors[name] for name in node.inputs]
+    assert operand_problem(node.op, tensors) is None
+    assert operand_problem(replace(node.op, **change), tensors) is not None
