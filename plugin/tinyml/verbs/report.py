@@ -145,7 +145,26 @@ class Report(Verb):
                 plain = replace(options, quantize=None)
                 before = replace(collect(args.model, plain, args.on), mhz=report.mhz, chip=report.chip)
             write(args.summary, one_page(report, before))
+        if report.over_budget and pack is None and str(args.json) != "-":
+            _say_what_fits(report, args.model, options, console)
         return 1 if report.over_budget else 0
+
+
+def _say_what_fits(report: facts.Report, model: Path, options: Options, console: Console) -> None:
+    """The settings with which the model keeps the budget that it exceeds, with the bytes of each."""
+    from tinyml.pipeline import compile_model
+    from tinyml.report.budget import UNNAMED, Limit
+    from tinyml.report.ways_out import pricing
+    from tinyml.settings.setting import COMMAND
+
+    ways = pricing(model, options, compile_model(model, options), COMMAND)
+    used = {"ram": (report.ram_bytes, report.ram_budget_bytes)}
+    used["flash"] = (report.flash_bytes, report.flash_budget_bytes)
+    for kind, (needed, budget) in used.items():
+        if budget and needed > budget:
+            found = ways(kind, Limit(budget, UNNAMED))
+            said = ", or ".join(found) if found else "a smaller model: no setting needs less"
+            console.print(f"  try: {said}", markup=False, soft_wrap=True)
 
 
 def _of_build(args: argparse.Namespace, console: Console) -> int:
