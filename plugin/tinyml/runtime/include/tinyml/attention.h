@@ -59,7 +59,7 @@ struct tinyml_attention_f32 {
 	const int32_t *mask_starts; /* for each head; NULL without a mask */
 	int32_t mask_step;
 	bool empty; /* a query all of whose scores are -inf gives zeros */
-	float low; /* the score of a key that is not visible */
+	float low;  /* the score of a key that is not visible */
 };
 
 /** Queries, keys, values, outputs and working memory. */
