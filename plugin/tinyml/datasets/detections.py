@@ -45,6 +45,7 @@ def detections(graph: Graph, outputs: Mapping[str, Array]) -> list[Detection] | 
         corners, kinds, scores, count = (outputs[name] for name in node.outputs)
         rows = range(round(float(count.reshape(-1)[0])))
         return [_of_corners(corners.reshape(-1, 4)[i], scores.flat[i], kinds.flat[i]) for i in rows]
+    assert isinstance(node.op, NonMaxSuppression)
     return _counted(graph, outputs, node.op.center)
 
 
