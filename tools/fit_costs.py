@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the costs by which ``tinyml.cost`` estimates, and write docs/COSTS.md with the error of each estimate.
 
-``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --keep-functions | --table]``
+``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --keep-functions | --new | --table]``
 
 Instructions and cycles are fitted to benchmarks/layer_counts.json (``python -m tools.layer_counts`` counts
 them again). Code is linked function by function. The costs of a core go into plugin/tinyml/cost/data.
 ``--keep-code`` fits only instructions and cycles; ``--keep-functions`` also the code of models, with the
-sizes of library functions as they are; ``--table`` only writes the page, from the costs as they are.
+sizes of library functions as they are; ``--new`` only adds kernels without figures; ``--table`` only writes
+the page, from the costs as they are.
 Requires the Arm tools, CMSIS-NN, and the published models in the folder ``TINYML_MODELS``.
 """
 
@@ -24,6 +25,7 @@ from tools import layer_counts
 from tools.cost_examples import Example, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_code import fit_code
+from tools.fit_new import with_new
 from tools.fit_speed import fit_evenly
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
@@ -104,11 +106,12 @@ def main() -> int:
     parser.add_argument(
         "--keep-functions", action="store_true", help="fit the models' own code, without linking libraries"
     )
+    parser.add_argument("--new", action="store_true", help="only kernels that have no figures")
     parser.add_argument("--table", action="store_true", help="only write docs/COSTS.md")
     args = parser.parse_args()
     try:
         for machine in () if args.table else args.on.split(","):
-            model = fit(machine, args.keep_code, args.keep_functions)
+            model = with_new(machine) if args.new else fit(machine, args.keep_code, args.keep_functions)
             save(model)
             print(
                 f"{machine}: instructions within {model.instructions.error:.1%}, code within "
@@ -116,6 +119,8 @@ def main() -> int:
                 flush=True,
             )
         find_model.cache_clear()
+        if args.new:
+            return 0
         from tools import costs_page
 
         costs_page.write()

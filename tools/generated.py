@@ -119,6 +119,12 @@ COMMANDS: tuple[Command, ...] = (
         "kernels or the walk of `tinyml bound` (`--measure`)",
         f"minutes, {MODELS}, QEMU",
     ),
+    Command(
+        "-m tools.worst_shapes",
+        ("docs/WORST_SHAPES.md", "benchmarks/shape_counts.json"),
+        "kernels of convolutions (`--measure`)",
+        "minutes, QEMU",
+    ),
     Command("-m tools.spending", ("docs/OPTIMIZE.md",), "what `optimize:` does", f"minutes, {MODELS}, QEMU"),
     Command(
         "-m tools.kernel_counts",

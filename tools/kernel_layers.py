@@ -293,6 +293,41 @@ SPREAD = {
     "spread_few": _spread((9, 9, 6), (3, 3), 4, 2),
     "spread_single": _spread((1, 1, 100), (4, 4), 16, 1),
 }
+GROUPED = {
+    f"groups_{groups}_of_{ins}_to_{outs}_{height}x{width}": _windows(
+        (height, width, groups * ins), (kernel, kernel), groups * outs, stride, groups
+    )
+    for groups, ins, outs, height, width, kernel, stride in (
+        (8, 2, 3, 8, 8, 3, 1),
+        (16, 2, 1, 9, 9, 3, 1),
+        (16, 3, 4, 6, 6, 3, 1),
+        (32, 3, 4, 8, 8, 3, 1),
+        (16, 4, 4, 5, 5, 3, 1),
+        (4, 6, 2, 5, 5, 3, 1),
+        (2, 7, 2, 6, 6, 3, 1),
+        (4, 8, 8, 10, 10, 3, 1),
+        (2, 32, 32, 6, 6, 3, 1),
+        (8, 16, 16, 7, 7, 3, 2),
+        (4, 12, 12, 12, 12, 3, 2),
+        (32, 2, 3, 6, 6, 1, 1),
+        (3, 20, 20, 8, 8, 1, 1),
+        (4, 24, 12, 7, 7, 1, 1),
+        (2, 48, 24, 6, 6, 1, 1),
+    )
+}
+SPREAD_BYTES = {f"{name}_of_bytes": case for name, case in SPREAD.items()}
+INT16 = {
+    f"int16_{name}": case
+    for name, case in [
+        *list(POINTWISE.items())[::8],
+        *list(WINDOWS.items())[::6],
+        *list(DEPTHWISE.items())[::6],
+        *list(DENSE.items())[::8],
+        *list(GROUPED.items())[::8],
+    ]
+}
+"""Layers with int16 activations."""
+
 WHOLE = ("depthwise_single", "depthwise_stream")  # kernels that cover their input keep bytes
 FOUR_BITS = {
     f"four_bits_{name}": case
@@ -326,6 +361,9 @@ GROUPS: Mapping[str, Mapping[str, Case]] = {
     "sparse": SPARSE,
     "real": REAL,
     "four_bits": FOUR_BITS,
+    "grouped": GROUPED,
+    "spread": SPREAD_BYTES,
+    "int16": INT16,
 }
 """Each group is one image."""
 
@@ -340,10 +378,14 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
         case = CASES[name]
         real = name in SPARSE or name in REAL
         quant = None if real else Quant.per_tensor(0.05, 3)
-        x = sketch.input(case.x, DType.FLOAT32 if real else DType.INT8, quant)
+        dtype = DType.FLOAT32 if real else DType.INT8
+        if name in INT16:
+            quant, dtype = Quant.per_tensor(0.0002, 0), DType.INT16
+        x = sketch.input(case.x, dtype, quant)
         for _ in range(copies[name] if copies else 1):
             weights, bias = _weights_of(name)(sketch, case)
             result = None if real else Quant.per_tensor(0.1, -7)
+            result = Quant.per_tensor(0.0004, 0) if name in INT16 else result
             outputs.append(sketch.add(case.op, x, weights, bias, quant=result))
     return sketch.graph(*outputs)
 
@@ -351,6 +393,8 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
 def _weights_of(name: str) -> Callable[[Sketch, Case], tuple[Tensor, Tensor]]:
     if name in FOUR_BITS:
         return _four_bit_weights
+    if name in INT16:
+        return _weights_for_int16
     return _sparse_weights if name in SPARSE else _real_weights if name in REAL else _weights
 
 
@@ -361,6 +405,11 @@ def _real_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
 
 def _four_bit_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
     return _weights(sketch, case, FOUR_BITS_LARGEST)
+
+
+def _weights_for_int16(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+    weights, _ = _weights(sketch, case)
+    return weights, sketch.bias(case.weights[case.op.channel_axis], dtype="int64")
 
 
 def _weights(sketch: Sketch, case: Case, most: int = 127) -> tuple[Tensor, Tensor]:

@@ -87,7 +87,6 @@ TRANSPOSED = Weighted(
     [
         ("cortex-m0", "tinyml_conv_apart_nibbles_halves_s8"),
         ("cortex-m4", "tinyml_conv_apart_nibbles_dsp_s8"),
-        ("cortex-m55", "tinyml_conv_apart_nibbles_dsp_s8"),
         ("riscv32", "tinyml_conv_apart_nibbles_s8"),
     ],
 )
@@ -95,11 +94,15 @@ def test_transposed_convolutions_take_four_bits(target: str, kernel: str) -> Non
     assert chosen(TRANSPOSED, target) == kernel
 
 
+def test_transposed_convolutions_keep_bytes_where_helium_is_much_faster() -> None:
+    assert chosen(TRANSPOSED, "cortex-m55") == "tinyml_conv_apart_mve_s8"
+
+
 def test_parts_that_repeat_more_than_they_save_keep_bytes() -> None:
     """Sixteen parts of one tap: each filter has four bytes of weights and nine of factors, sixteen times."""
     op = ConvTranspose((4, 4), outputs=(24, 24))
     small = replace(TRANSPOSED, op=op, x=(1, 6, 6, 8), weights=(64, 4, 4, 8))
-    assert chosen(small, "cortex-m4") == "integer transposed convolution loops"
+    assert chosen(small, "cortex-m4") == "tinyml_conv_apart_pairs_s8"
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4])

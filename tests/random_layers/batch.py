@@ -15,6 +15,7 @@ from tests.random_layers.recurrent import recurrent_layer
 from tests.support.layer_kinds import as_kind, random_values
 from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
 from tinyml.ir import Array, Graph
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 
@@ -33,6 +34,8 @@ SHARES = {
     "recurrent": 0.03,
     "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
     "blocked": 0.0,  # only by name
+    "transposed": 0.0,  # the same with int8
+    "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
 }
 
 
@@ -85,12 +88,23 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return blocked_layer(rng, name)
     made = Layers(rng)
     case = sample(rng, replace(WIDE, kinds=("transposed",)) if kind.startswith("transposed") else WIDE)
+    if kind == "grouped":
+        case = _in_groups(rng, sample(rng, replace(WIDE, kinds=("conv",))))
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
     if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
     return as_kind(made.graph(), kind)
+
+
+def _in_groups(rng: np.random.Generator, case: Weighted) -> Weighted:
+    """The same convolution with more groups of fewer channels."""
+    assert isinstance(case.op, Conv)
+    groups, ins, outs = (int(rng.choice(list(n))) for n in ((2, 3, 4, 8, 16, 32), range(1, 10), range(1, 10)))
+    shape = (*case.x[:3], groups * ins)
+    weights = (groups * outs, *case.weights[1:3], ins)
+    return replace(case, op=replace(case.op, groups=groups), x=shape, weights=weights)
 
 
 def _with_four_bits(rng: np.random.Generator, case: Weighted) -> Weighted:

@@ -61,6 +61,33 @@ WEIGHTED = {
     "dilated": Weighted(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (2, 7, 7, 6), (3, 3, 3, 6)),
     "groups": Weighted(Conv(pads=SAME, groups=2), (1, 5, 5, 6), (10, 3, 3, 3)),
     "groups_without_bias": Weighted(Conv(groups=2), (1, 5, 5, 8), (8, 3, 2, 4), bias=False),
+    **{  # every number of channels and filters that words and blocks of four leave
+        f"groups_{groups}_of_{ins}_to_{outs}": Weighted(
+            Conv(strides, dilations, pads=(1, 1, 1, 2), groups=groups, clamp=clamp),
+            (batches, 5, 4, groups * ins),
+            (groups * outs, height, 3, ins),
+        )
+        for groups, ins, outs, height, strides, dilations, batches, clamp in (
+            (5, 1, 2, 3, (1, 1), (1, 1), 1, RELU),
+            (4, 2, 1, 3, (1, 1), (1, 1), 1, (-np.inf, np.inf)),
+            (3, 2, 3, 3, (1, 1), (1, 1), 2, (-1.0, 1.0)),
+            (7, 2, 4, 2, (2, 1), (1, 1), 1, RELU),
+            (4, 3, 3, 3, (1, 2), (1, 1), 1, (-np.inf, 0.5)),
+            (3, 3, 5, 3, (1, 1), (2, 1), 1, (-np.inf, np.inf)),
+            (5, 4, 2, 1, (1, 1), (1, 1), 1, RELU),
+            (3, 5, 7, 3, (1, 1), (1, 1), 1, (-np.inf, np.inf)),
+            (3, 6, 1, 3, (1, 1), (1, 2), 1, RELU),
+            (2, 7, 6, 2, (1, 1), (1, 1), 3, (-np.inf, np.inf)),
+            (2, 9, 4, 3, (2, 2), (1, 1), 1, (-np.inf, np.inf)),
+            (2, 40, 9, 3, (1, 1), (1, 1), 1, (-np.inf, np.inf)),
+        )
+    },
+    **{  # so few multiplications for an output that groups are joined
+        f"groups_joined_{groups}_of_{ins}": Weighted(
+            Conv(groups=groups), (1, 3, 3, groups * ins), (groups * outs, 1, 1, ins)
+        )
+        for groups, ins, outs in ((16, 3, 1), (8, 2, 3), (6, 1, 2), (32, 2, 1))
+    },
     "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
     "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
     "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),

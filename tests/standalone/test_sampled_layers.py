@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from tests.depth import is_deep
+from tests.random_layers.batch import batch
+from tests.random_layers.check import Choices, Place, check
 from tests.support.any_plan import any_plan
 from tests.support.layer_kinds import as_kind, random_values, same
 from tests.support.weighted_layers import Layers, sampled
@@ -68,3 +70,21 @@ def test_layers(machine: str) -> None:
         f"{n.name}: {n.op}" for n in layers().nodes if not same(found[n.outputs[0]], wanted[n.outputs[0]])
     ]
     assert not different, "\n".join(different)
+
+
+@pytest.mark.parametrize(
+    "machine, kind, kernels",
+    [
+        ("qemu-cortex-m0", "transposed", {"conv_apart_halves_s8"}),
+        ("qemu-cortex-m4", "grouped", {"conv_groups_dsp_s8", "conv_dsp_s8"}),
+        ("qemu-cortex-m4", "transposed", {"conv_apart_pairs_s8", "conv_apart_dsp_s8"}),
+        ("qemu-cortex-m4", "int16", {"conv_dsp_s16", "depthwise_dsp_s16", "dense_dsp_s16", "conv_s16"}),
+        ("qemu-cortex-m55", "grouped", {"conv_groups_mve_s8"}),
+        ("qemu-cortex-m55", "transposed", {"conv_apart_mve_s8"}),
+    ],
+)
+def test_some_of_the_campaign(machine: str, kind: str, kernels: set[str]) -> None:
+    """`python -m tools.random_layers --kind grouped` runs many more."""
+    found = check(batch(40, 0, size=40, kind=kind), Place(machine, "portable"), Choices.of(0))
+    assert not found.wrong
+    assert {f"tinyml_{name}" for name in kernels} <= set(found.kernels)

@@ -18,6 +18,7 @@ from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.framework.kernel import Sheet, register_kernels
@@ -30,6 +31,7 @@ from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
+from tinyml.ops.weighted.int16_dsp import ConvInt16Dsp, ConvInt16Helium
 from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
 from tinyml.ops.weighted.nibbles import (
     PAIR_BYTES,
@@ -45,6 +47,7 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
+from tinyml.ops.weighted.weighted import Weighted
 
 
 def whole_groups(layer: Layer[Conv]) -> bool:
@@ -84,6 +87,7 @@ class ConvHelium(ConvInt8):
 
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"
+    apart = "struct tinyml_conv_apart_mve_s8"
     sources = ("conv/conv_mve_s8.c",)
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
@@ -97,20 +101,25 @@ class ConvHelium(ConvInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+    def columns_bytes(self, elements: int, channels: int) -> int:
         """Four columns in whole vectors."""
-        return 4 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
+        return 4 * helium.whole_vectors(elements)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+        return self._tables(layer, sheet, "")
+
+    def part_layout(self, layer: Layer[Weighted], sheet: Sheet, number: int) -> dict[str, object]:
+        return self._tables(layer, sheet, str(number))
+
+    def _tables(self, layer: Layer[Weighted], sheet: Sheet, number: str) -> dict[str, object]:
         filters = layer.input(1).value
+        channels = helium.channel_words(layer, filters)
         return {
-            ".weights": sheet.table("weights", helium.in_pairs(filters), holds=helium.PAIR_WORDS),
-            ".channels": sheet.table(
-                "channels", helium.channel_words(layer, filters), holds=helium.CHANNEL_WORDS
-            ),
+            ".weights": sheet.table(f"weights{number}", helium.in_pairs(filters), holds=helium.PAIR_WORDS),
+            ".channels": sheet.table(f"channels{number}", channels, holds=helium.CHANNEL_WORDS),
             ".loop": f"&tinyml_conv_mve_{helium.conv_loop(layer)}",
         }
 
@@ -161,9 +170,9 @@ class ConvVector(ConvInt8):
     def runs_on(self, target: Target) -> bool:
         return target.rvv
 
-    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+    def columns_bytes(self, elements: int, channels: int) -> int:
         """Four columns."""
-        return 4 * int(np.prod(layer.input(1).shape[1:]))
+        return 4 * elements
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
@@ -198,13 +207,17 @@ register_kernels(
     ConvNibbles(),
     *cmsis_four_bits.CONV_KERNELS,
     *CONV_KERNELS,
+    ConvGroupsHelium(),
     ConvHelium(),
     ConvVector(),
+    ConvGroupsDsp(),
     ConvPairs(),
     ConvDsp(),
     ConvHalves(),
     ConvWide(),
     ConvInt8(),
+    ConvInt16Helium(),
+    ConvInt16Dsp(),
     ConvInt16(),
     PointwiseIntoFloat(),
     ConvIntoFloat(),

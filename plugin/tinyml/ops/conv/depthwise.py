@@ -37,6 +37,7 @@ from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
+from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, DepthwiseConvInt16Helium
 from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
 from tinyml.ops.weighted.records import (
     TOGETHER,
@@ -124,6 +125,8 @@ register_kernels(
     DepthwiseDsp(),
     DepthwiseHalves(),
     DepthwisePlanes(),
+    DepthwiseConvInt16Helium(),
+    DepthwiseConvInt16Dsp(),
     DepthwiseConvInt16(),
     DepthwiseIntoFloat(),
     DepthwiseOfOneChannel(),

@@ -8,9 +8,7 @@ from typing import ClassVar
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
-from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.streamed import ConvInt8
-from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted.nibbles import (
     FILTER_WORDS,
     FOUR_WORDS,
@@ -36,29 +34,12 @@ class ConvNibbles(ConvInt8):
     constraints: ClassVar[tuple[Constraint, ...]] = (*ConvInt8.constraints, four_bit_weights)
     column_bytes = 4
     weight_bits = 4
-    holds: ClassVar[str] = FOUR_WORDS  # the stream
 
-    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Several windows, and one more if the channels are not a multiple of four."""
-        _, rows, columns, channels = layer.input(1).shape
-        return self.columns_bytes(rows * columns * channels, channels)
+    @property
+    def holds(self) -> str:
+        return FOUR_WORDS
 
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        return self.stream_members(layer, sheet, "filters")
-
-    def columns_bytes(self, elements: int, channels: int) -> int:
-        """Scratch memory for filters of so many elements, with so many input channels."""
-        column = -(-elements // 4) * 4
-        return (self.column_bytes + (channels % 4 != 0)) * column
-
-    def stream_members(self, layer: Layer[Weighted], sheet: Sheet, table: str) -> dict[str, object]:
-        """Members for the stream of filters; the layer may be a part of a transposed convolution."""
-        groups = layer.input(0).shape[-1] // layer.input(1).shape[-1]
-        name = sheet.table(table, self.stream(layer), holds=self.holds)
-        return {".filters": name, ".groups": groups, ".weight_zero": self.weight_zero(layer)}
-
-    def stream(self, layer: Layer[Weighted]) -> Array:
-        """The filters as the kernel reads them."""
+    def stream(self, layer: Layer[Weighted], groups: int) -> Array:
         bias = folded_bias(layer, layer.input(1).value)
         words = nibble_stream(layer, bias, layer.op.multipliers(layer))
         return words.in_fours(self.begin(words.bias))
@@ -93,16 +74,19 @@ class ConvNibblesHalves(ConvNibbles):
     sources = ("conv/conv_nibbles_halves_s8.c",)
     constraints = (*ConvInt8.constraints, int4_weights, right_shifts, moderate_accumulators)
     column_bytes = 8
-    holds = FILTER_WORDS
 
     def runs_on(self, target: Target) -> bool:
         return target.arm and not target.dsp
+
+    @property
+    def holds(self) -> str:
+        return FILTER_WORDS
 
     def columns_bytes(self, elements: int, channels: int) -> int:
         """Bytes of the windows are spread over the words, a block of sixteen bytes ahead of them."""
         return super().columns_bytes(elements, channels) + 16
 
-    def stream(self, layer: Layer[Weighted]) -> Array:
+    def stream(self, layer: Layer[Weighted], groups: int) -> Array:
         bias = folded_bias(layer, layer.input(1).value)
         return one_by_one(layer, bias, layer.op.multipliers(layer))
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from tinyml.base import c
 from tinyml.cores.targets import Target
-from tinyml.ir import Constraint, Layer
+from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
 from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_are_exact
 from tinyml.ops.weighted.records import (
@@ -26,9 +25,9 @@ from tinyml.ops.weighted.records import (
     output_limits,
     small_extents,
     symmetric_weights,
-    weight_zero,
 )
 from tinyml.ops.weighted.stream import filter_stream, right_shifts, stream_words
+from tinyml.ops.weighted.weighted import Weighted
 
 
 class ConvInt8(Kernel[Convolution]):
@@ -36,7 +35,7 @@ class ConvInt8(Kernel[Convolution]):
 
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
-    sources = ("conv/conv_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_s8.c",)
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
@@ -47,11 +46,17 @@ class ConvInt8(Kernel[Convolution]):
     column_bytes = 3  # for each element of a window
     together: ClassVar[int] = 2  # filters whose words take turns in the stream
     struct = "struct tinyml_conv_stream_s8"
+    apart = "struct tinyml_conv_apart_s8"  # the same for outputs that are not neighbours
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Several windows, and one more if the channels are not a multiple of four."""
-        column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
-        return (self.column_bytes + (layer.input(1).shape[3] % 4 != 0)) * column
+        _, rows, columns, channels = layer.input(1).shape
+        return self.columns_bytes(rows * columns * channels, channels)
+
+    def columns_bytes(self, elements: int, channels: int) -> int:
+        """Scratch memory for filters of so many elements, with so many input channels."""
+        column = -(-elements // 4) * 4
+        return (self.column_bytes + (channels % 4 != 0)) * column
 
     def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         """Windows are copied before outputs are written. Each of several groups walks all windows."""
@@ -73,12 +78,32 @@ class ConvInt8(Kernel[Convolution]):
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         """Members that only this struct has: its constants, and what the kernel supports in weights."""
+        return self.stream_members(layer, sheet, "filters")
+
+    def part_layout(self, layer: Layer[Weighted], sheet: Sheet, number: int) -> dict[str, object]:
+        """The same for a part of a transposed convolution, with this number."""
+        return self.stream_members(layer, sheet, f"filters{number}")
+
+    def stream_members(self, layer: Layer[Weighted], sheet: Sheet, table: str) -> dict[str, object]:
+        """Members for the stream of filters; the layer may be a part of a transposed convolution."""
+        groups = layer.input(0).shape[-1] // layer.input(1).shape[-1]
+        name = sheet.table(table, self.stream(layer, groups), holds=self.holds)
+        return {".filters": name, ".groups": groups, ".weight_zero": self.weight_zero(layer)}
+
+    @property
+    def holds(self) -> str:
+        """What the stream has, for readers of the generated C."""
+        return stream_words(self.together)
+
+    def stream(self, layer: Layer[Weighted], groups: int) -> Array:
+        """The filters as the kernel reads them."""
         filters = layer.input(1).value
-        groups = layer.input(0).shape[3] // filters.shape[3]
         bias, multipliers = folded_bias(layer, filters), layer.op.multipliers(layer)
-        words = filter_stream(filters, bias, multipliers, self.together, groups)
-        name = sheet.table("filters", words, holds=stream_words(self.together))
-        return {".filters": name, ".groups": groups, **weight_zero(layer)}
+        return filter_stream(filters, bias, multipliers, self.together, groups)
+
+    def weight_zero(self, layer: Layer[Weighted]) -> int:
+        """The zero point that all weights share."""
+        return int(quant_of(layer.input(1)).zero_points[0])
 
 
 class ConvHalves(ConvInt8):
@@ -93,9 +118,9 @@ class ConvHalves(ConvInt8):
     def runs_on(self, target: Target) -> bool:
         return target.arm and not target.dsp
 
-    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+    def columns_bytes(self, elements: int, channels: int) -> int:
         """Bytes of the windows are spread over the words, a block of sixteen bytes ahead of them."""
-        return super().scratch_bytes(layer, target) + 16
+        return super().columns_bytes(elements, channels) + 16
 
 
 def not_three_positions(layer: Layer[Convolution]) -> bool:
@@ -120,7 +145,7 @@ class ConvDsp(ConvInt8):
     """The same with DSP instructions: two windows, in pairs of int16."""
 
     name = "tinyml_conv_dsp_s8"
-    sources = ("conv/conv_dsp_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_dsp_s8.c",)
     constraints = (*ConvInt8.constraints, right_shifts)
     column_bytes = 4
 
@@ -135,9 +160,10 @@ class ConvPairs(ConvDsp):
     sources = ("conv/conv_pairs_s8.c",)
     constraints = (*ConvDsp.constraints, symmetric_weights, pairs_are_exact)
 
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+    @property
+    def holds(self) -> str:
+        return PAIR_WORDS
+
+    def stream(self, layer: Layer[Weighted], groups: int) -> Array:
         filters = layer.input(1).value
-        groups = layer.input(0).shape[3] // filters.shape[3]
-        words = pair_stream(filters, folded_bias(layer, filters), layer.op.multipliers(layer), groups)
-        name = sheet.table("filters", words, holds=PAIR_WORDS)
-        return {".filters": name, ".groups": groups, **weight_zero(layer)}
+        return pair_stream(filters, folded_bias(layer, filters), layer.op.multipliers(layer), groups)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.base.errors import ModelError
 from tinyml.ir import DType, Layer, Tensor
+from tinyml.ops.conv import transpose_integer as integer
 from tinyml.ops.conv import transpose_kernels as kernels
 from tinyml.ops.conv.transposed import ConvTranspose as ConvTranspose
 from tinyml.ops.framework.kernel import register_kernels
@@ -23,9 +24,15 @@ from tinyml.ops.transpose import Transpose
 
 register_kernels(
     ConvTranspose,
-    kernels.ConvTransposeNibblesDsp(),
-    kernels.ConvTransposeNibblesHalves(),
-    kernels.ConvTransposeNibbles(),
+    integer.ConvTransposeNibblesDsp(),
+    integer.ConvTransposeNibblesHalves(),
+    integer.ConvTransposeNibbles(),
+    integer.ConvTransposeHelium(),
+    integer.ConvTransposePairs(),
+    integer.ConvTransposeDsp(),
+    integer.ConvTransposeHalves(),
+    integer.ConvTransposeWide(),
+    integer.ConvTransposeInt8(),
     kernels.ConvTransposeQuantized(),
     kernels.ConvTransposeFloat(),
     kernels.ConvTransposeLoops(),

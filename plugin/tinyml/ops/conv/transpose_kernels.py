@@ -11,26 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.base import c
-from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, DType, Layer, Shape
 from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import one_plain_type
-from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.transpose_float import emit_phases
-from tinyml.ops.conv.transpose_nibbles import column_bytes, emit_parts, repeated_bytes, row_bytes
 from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.pool.windows import flat_index
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, clamp_range, quant_of
-from tinyml.ops.weighted.nibbles import (
-    fields_fit,
-    four_bit_weights,
-    int4_weights,
-    moderate_accumulators,
-)
-from tinyml.ops.weighted.records import SMALL, constant_weights, float_tensors, int8_tensors, one_weight_zero
-from tinyml.ops.weighted.stream import right_shifts
+from tinyml.ops.weighted.records import SMALL, constant_weights, float_tensors, one_weight_zero
 from tinyml.ops.weighted.weighted import largest_shift
 
 
@@ -222,66 +212,6 @@ class ConvTransposeQuantized(ConvTransposeLoops):
             members[".bias"] = sheet.x(2)
         kind = "s16" if y.dtype is DType.INT16 else "s8"
         sheet.note(f"tinyml_play_conv_transpose_{kind}", members, sheet.x(0), sheet.y())
-
-
-def small_image(layer: Layer[ConvTranspose]) -> bool:
-    """There are two spatial axes; extents, with padding and dilation, are all below 32,768."""
-    op, x, y, w = layer.op, layer.input(0).shape, layer.output.shape, layer.input(1).shape
-    if len(x) != 4:
-        return False
-    reach = [(k - 1) * d + 1 for k, d in zip(w[1:3], op.dilations, strict=True)]
-    padded = [o + p for o, p in zip(y[1:3], op.pads, strict=True)]
-    return max(*x, *y, *w, *op.strides, *reach, *padded) < SMALL
-
-
-class ConvTransposeNibbles(ConvTransposeQuantized):
-    """Weights of four bits: a convolution for each remainder of output positions after the strides.
-
-    The player has the loops, with a byte for each weight.
-    """
-
-    name = "tinyml_conv_apart_nibbles_s8"
-    library = Library.PORTABLE
-    convolution: ClassVar[ConvNibbles] = ConvNibbles()
-    sources = ("conv/conv_apart_nibbles_s8.c", *convolution.sources)
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        int8_tensors,
-        constant_weights,
-        one_weight_zero,
-        small_image,
-        four_bit_weights,
-    )
-    weight_bits = 4
-
-    def runs_on(self, target: Target) -> bool:
-        return self.convolution.runs_on(target)
-
-    def scratch_bytes(self, layer: Layer[ConvTranspose], target: Target) -> int:
-        return column_bytes(layer, layer.op, self.convolution) + row_bytes(layer, layer.op)
-
-    def repeated_bytes(self, layer: Layer[ConvTranspose]) -> int:
-        return repeated_bytes(layer, layer.op)
-
-    def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
-        emit_parts(layer, sheet, layer.op, self.convolution, self.name)
-
-
-class ConvTransposeNibblesDsp(ConvTransposeNibbles):
-    """The same with DSP instructions."""
-
-    name = "tinyml_conv_apart_nibbles_dsp_s8"
-    convolution = ConvNibblesDsp()
-    sources = ("conv/conv_apart_nibbles_dsp_s8.c", *convolution.sources)
-    constraints = (*ConvTransposeNibbles.constraints, fields_fit)
-
-
-class ConvTransposeNibblesHalves(ConvTransposeNibbles):
-    """The same on Arm cores without DSP instructions, two windows in a word."""
-
-    name = "tinyml_conv_apart_nibbles_halves_s8"
-    convolution = ConvNibblesHalves()
-    sources = ("conv/conv_apart_nibbles_halves_s8.c", *convolution.sources)
-    constraints = (*ConvTransposeNibbles.constraints, int4_weights, right_shifts, moderate_accumulators)
 
 
 class ConvTransposeFloat(ConvTransposeLoops):

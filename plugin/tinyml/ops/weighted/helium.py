@@ -59,9 +59,19 @@ def whole_fours(channels: int) -> Array:
     return np.minimum(np.arange(-(-channels // 4) * 4), channels - 1)
 
 
-def channel_words(layer: Layer[Weighted], filters: Array) -> Array:
+def grouped_pairs(filters: Array, groups: int) -> tuple[Array, int]:
+    """The same for the filters of several groups; and the bytes of one group."""
+    each = filters.reshape(groups, filters.shape[0] // groups, -1)
+    spare = whole_vectors(each.shape[2]) - each.shape[2]
+    parts = [in_pairs(group) for group in each]
+    kept = [part[: len(part) - spare] for part in parts[:-1]]
+    return np.concatenate([*kept, parts[-1]]), len(parts[-1]) - spare
+
+
+def channel_words(layer: Layer[Weighted], filters: Array, groups: int = 1) -> Array:
     """What the sums of four filters need, for convolutions: biases, multipliers, shifts (a byte each)."""
-    fours = whole_fours(filters.shape[0])
+    each = filters.shape[0] // groups
+    fours = np.add.outer(each * np.arange(groups), whole_fours(each)).reshape(-1)
     multiplier, shift = channel_multipliers(layer)
     parts = (
         folded_bias(layer, filters)[fours].reshape(-1, 4),

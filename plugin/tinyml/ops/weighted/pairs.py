@@ -26,12 +26,16 @@ def pairs_are_exact(layer: Layer[Weighted]) -> bool:
     """Accumulators of every second filter stay below 2²³ for every input, and pairs of weights fit into 16
     bits."""
     filters = layer.input(1).value
-    groups = _groups(layer)
+    return pairs_fit(layer, filters.reshape(filters.shape[0], -1), _groups(layer))
+
+
+def pairs_fit(layer: Layer[Weighted], rows: Array, groups: int) -> bool:
+    """The same for the rows of weights of so many groups, which may have more zeros than the layer's."""
     low, high = sum_limits(layer)
-    first = _paired(np.arange(filters.shape[0]), groups, -1)[:, 0]
+    first = _paired(np.arange(rows.shape[0]), groups, -1)[:, 0]
     first = first[first >= 0]
     fits = low[first].min() >= -SUM_LIMIT and high[first].max() < SUM_LIMIT
-    return bool(fits and packed(filters.reshape(filters.shape[0], -1), groups).min() >= INT16.min)
+    return bool(fits and packed(rows, groups).min() >= INT16.min)
 
 
 def sum_limits(layer: Layer[Weighted]) -> tuple[Array, Array]:

@@ -15,16 +15,21 @@
 #include <tinyml/conv.h>
 #include <tinyml/tinyml.h>
 
-typedef void conv_apart_kernel(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
-			       void *scratch);
+/* The file that includes this may name other structures. */
+#ifndef CONV_APART
+#define CONV_APART struct tinyml_conv_apart_s8
+#define CONV_ROW   struct tinyml_conv_stream_s8
+#endif
 
-static inline void conv_apart_rows(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
-				   void *scratch, conv_apart_kernel *convolve)
+typedef void conv_apart_kernel(const CONV_ROW *p, const int8_t *x, int8_t *y, void *scratch);
+
+static inline void conv_apart_rows(const CONV_APART *p, const int8_t *x, int8_t *y, void *scratch,
+				   conv_apart_kernel *convolve)
 {
 	const struct tinyml_window *w = &p->conv.window;
 	const int32_t channels = w->out_c;
 	int8_t *const apart = p->step == channels ? NULL : (int8_t *)scratch + p->row;
-	struct tinyml_conv_stream_s8 row = p->conv;
+	CONV_ROW row = p->conv;
 
 	TINYML_ASSERT(w->stride_h == 1 && w->stride_w == 1 && !p->conv.from_the_end);
 	row.window.batches = 1;

@@ -14,8 +14,8 @@
 #include "conv_windows_mve_s8.h"
 
 /* Four filters, or the last ones, whose outputs are not written as words. */
-NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
-				     int8_t *y, int32_t left)
+NOT_INLINED void conv_mve_s8_apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
+					int8_t *y, int32_t left)
 {
 	const int32_t adjust = filters->adjust, pair_bytes = filters->pair_bytes;
 	const int32_t second = filters->others[0], third = filters->others[1];
@@ -44,8 +44,8 @@ NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct 
 }
 
 /* Apply all filters to the windows in the columns. */
-static inline void conv_mve_apply_filters(const struct tinyml_conv_mve_s8 *p,
-					  struct filters *filters, int8_t *y)
+static inline void conv_mve_s8_apply_filters(const struct tinyml_conv_mve_s8 *p,
+					     struct filters *filters, int8_t *y)
 {
 	int32_t at = p->window.out_c & ~3;
 
@@ -62,21 +62,29 @@ static inline void conv_mve_apply_filters(const struct tinyml_conv_mve_s8 *p,
 		p->loop->apply(filters);
 	}
 	for (; at < p->window.out_c; at += 4) {
-		conv_mve_apply_four(p, filters, y + at, p->window.out_c - at);
+		conv_mve_s8_apply_four(p, filters, y + at, p->window.out_c - at);
 	}
 }
 
+/* `groups`: the window is one of so many groups, or its taps are apart in the input; 0: neither. */
 static inline __attribute__((always_inline)) void
-conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y, void *scratch,
-		  bool nibbles)
+conv_mve_s8_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y, void *scratch,
+		     bool nibbles, int32_t groups)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
+	const bool apart = groups != 0;
+	/* From one pixel to the next. */
+	const int32_t in_pixel = apart ? groups * w->in_c : w->in_c;
+	const int32_t out_pixel = apart ? groups * w->out_c : w->out_c;
+	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * in_pixel;
 	const int32_t elements = w->kernel_h * row_bytes;
 	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES, more = vectors - 1;
-	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
+	const int32_t step = p->from_the_end ? -out_pixel : out_pixel;
 	const int32_t ahead = p->from_the_end ? -w->stride_w : w->stride_w;
-	const bool undilated = w->dilation_h == 1 && w->dilation_w == 1;
+	const bool undilated = apart || (w->dilation_h == 1 && w->dilation_w == 1);
+	/* What windows span, in pixels. */
+	const int32_t high = apart ? (w->kernel_h - 1) * w->dilation_h + 1 : w->kernel_h;
+	const int32_t wide = apart ? (w->kernel_w - 1) * w->dilation_w + 1 : w->kernel_w;
 	/* Windows of one element are one row, unless there is padding, with which strides can make
 	 * the output as large as the input. */
 	const bool flat = elements * w->stride_h * w->stride_w == w->in_c && w->in_h == w->out_h &&
@@ -85,7 +93,7 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 	const int32_t rows = flat ? 1 : images, width = flat ? images * w->out_w : w->out_w;
 	/* Positions of a row whose windows lie inside the input: from `begin` on, before `end`. */
 	const int32_t margin = (w->pad_left + w->stride_w - 1) / w->stride_w;
-	const int32_t room = w->in_w + w->pad_left - w->kernel_w;
+	const int32_t room = w->in_w + w->pad_left - wide;
 	const int32_t fit = flat ? width : room < 0 ? 0 : room / w->stride_w + 1;
 	const int32_t most = fit < width ? fit : width;
 	const int32_t begin = p->from_the_end ? width - most : margin;
@@ -93,21 +101,30 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 	int8_t *const columns = scratch;
 	uint16_t offsets[OFFSETS];
 	struct taking taking = {
-		.ahead = ahead * w->in_c,
-		.in_bytes = in_bytes,
+		.ahead = ahead * in_pixel,
+		.in_bytes = apart ? w->dilation_h * in_bytes : in_bytes,
 		.row_bytes = row_bytes,
 		.rows = w->kernel_h,
 		.elements = elements,
-		.straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1,
+		.straight = (row_bytes % TINYML_LANES == 0 || w->kernel_h == 1) &&
+			    (!apart || w->kernel_w == 1),
+		.run_bytes = w->in_c,
+		.run_step = apart ? w->dilation_w * in_pixel : 0,
 	};
 	struct filters filters;
 	int32_t count = 0;
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
-	taking.offsets = !taking.straight && conv_windows_mve_find_offsets(&taking, offsets)
-				 ? offsets
-				 : NULL;
+	if (apart) {
+		taking.offsets = !taking.straight && conv_windows_mve_find_apart(&taking, offsets)
+					 ? offsets
+					 : NULL;
+	} else {
+		taking.offsets = !taking.straight && conv_windows_mve_find_offsets(&taking, offsets)
+					 ? offsets
+					 : NULL;
+	}
 	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
 	filters.pair_bytes = (nibbles ? 1 : 2) * vectors * TINYML_LANES;
 	filters.columns = columns;
@@ -120,13 +137,13 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 	tinyml_fill(filters.low, (int8_t)p->out_min, TINYML_LANES);
 	tinyml_fill(filters.high, (int8_t)p->out_max, TINYML_LANES);
 	tinyml_fill(columns, 0, vectors * NEXT_VECTOR);
-	y += p->from_the_end ? (images * w->out_w - 1) * w->out_c : 0;
+	y += p->from_the_end ? (images * w->out_w - 1) * out_pixel : 0;
 	for (int32_t i = 0; i < rows; i++) {
 		const int32_t row = p->from_the_end ? rows - 1 - i : i;
 		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
 		const int8_t *from = &x[item * w->in_h * in_bytes];
 		const int32_t top = oy * w->stride_h - w->pad_top;
-		const bool inside = undilated && top >= 0 && top + w->kernel_h <= w->in_h;
+		const bool inside = undilated && top >= 0 && top + high <= w->in_h;
 		const int8_t *first = &from[top * in_bytes];
 		const int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
 
@@ -139,17 +156,27 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 			if (!inside || j < begin || j >= end) {
 				const int32_t ox = p->from_the_end ? width - 1 - j : j;
 
-				conv_windows_mve_gather_piecewise(p, from, oy, ox, column);
+				if (apart) {
+					conv_windows_mve_gather_apart(p, from, in_pixel, oy, ox,
+								      column);
+				} else {
+					conv_windows_mve_gather_piecewise(p, from, oy, ox, column);
+				}
 			} else {
+				const int8_t *window = &first[(start + j * ahead) * in_pixel];
+
 				taken = end - j < WINDOWS - count ? end - j : WINDOWS - count;
-				conv_windows_mve_take_windows(&taking, column,
-							      &first[(start + j * ahead) * w->in_c],
-							      taken);
+				if (apart) {
+					conv_windows_mve_take_apart(&taking, column, window, taken);
+				} else {
+					conv_windows_mve_take_windows(&taking, column, window,
+								      taken);
+				}
 			}
 			j += taken;
 			count += taken;
 			if (count == WINDOWS) {
-				conv_mve_apply_filters(p, &filters, y);
+				conv_mve_s8_apply_filters(p, &filters, y);
 				before = true;
 				y += WINDOWS * step;
 				count = 0;
@@ -163,7 +190,7 @@ conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y
 		for (int32_t i = count; i < WINDOWS; i++) {
 			filters.others[i - 1] = before ? (i - WINDOWS) * step : 0;
 		}
-		conv_mve_apply_filters(p, &filters, y);
+		conv_mve_s8_apply_filters(p, &filters, y);
 	}
 }
 
@@ -171,14 +198,29 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			void *scratch)
 {
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
-	conv_mve_convolve(p, x, y, scratch, false);
+	conv_mve_s8_convolve(p, x, y, scratch, false, 0);
 }
 
 void tinyml_conv_nibbles_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 				void *scratch)
 {
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_nibbles_once));
-	conv_mve_convolve(p, x, y, scratch, true);
+	conv_mve_s8_convolve(p, x, y, scratch, true, 0);
+}
+
+void tinyml_conv_groups_mve_s8(const struct tinyml_conv_groups_mve_s8 *p, const int8_t *x,
+			       int8_t *y, void *scratch)
+{
+	struct tinyml_conv_mve_s8 group = p->conv;
+
+	TINYML_ASSERT(!group.from_the_end || p->groups == 1);
+	for (int32_t i = 0; i < p->groups; i++) {
+		conv_mve_s8_convolve(&group, x, y, scratch, false, p->groups);
+		group.weights += p->weight_bytes;
+		group.channels += p->channel_words;
+		x += group.window.in_c;
+		y += group.window.out_c;
+	}
 }
 
 #endif /* TINYML_CORE_MVE */

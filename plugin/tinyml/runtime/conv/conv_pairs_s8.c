@@ -11,6 +11,7 @@
 #include "../weighted/dsp_s8.h"
 
 #include "conv_both_s8.h"
+#include "conv_pairs_dsp_s8.h"
 
 /* Words of a block of four filters, and of a pair. */
 static inline int32_t conv_pairs_words_of_four(const struct group *g)
@@ -101,17 +102,10 @@ __attribute__((naked, noinline, used)) void tinyml_conv_pairs_dot(void)
 #undef STEP
 }
 
-/* Where outputs go, and how they are made. Assembly knows the layout. */
-struct outputs {
-	int8_t *first;  /* of the first window */
-	int8_t *second; /* of the second, or the same place */
-	int32_t twice_zero;
-	int32_t fours; /* filters still to come, in fours */
-};
-TINYML_OFFSET(struct outputs, first, 0);
-TINYML_OFFSET(struct outputs, second, 4);
-TINYML_OFFSET(struct outputs, twice_zero, 8);
-TINYML_OFFSET(struct outputs, fours, 12);
+TINYML_OFFSET(struct tinyml_conv_pairs_outputs, first, 0);
+TINYML_OFFSET(struct tinyml_conv_pairs_outputs, second, 4);
+TINYML_OFFSET(struct tinyml_conv_pairs_outputs, twice_zero, 8);
+TINYML_OFFSET(struct tinyml_conv_pairs_outputs, fours, 12);
 
 /* Outputs of both windows, four by four; returns what follows the filters. Exponents are read from
  * the lowest byte of a word that is shifted. The second window is written first. */
@@ -134,9 +128,9 @@ TINYML_OFFSET(struct outputs, fours, 12);
 #define AS_IT_IS(a)  ""
 #define FROM_ZERO(a) "add " a ", " a ", " a ", asr #31\n\t" /* negative halves */
 #define FOURS(name, round, sign)                                                                   \
-	TINYML_ASSEMBLY static const uint32_t *name(                                               \
+	TINYML_ASSEMBLY const uint32_t *name(                                               \
 		const uint32_t *filters TINYML_UNSEEN, const uint32_t *columns TINYML_UNSEEN,      \
-		const uint32_t *end TINYML_UNSEEN, struct outputs *to TINYML_UNSEEN)               \
+		const uint32_t *end TINYML_UNSEEN, struct tinyml_conv_pairs_outputs *to TINYML_UNSEEN)               \
 	{                                                                                          \
 		__asm__ volatile(                                                                  \
 			"push {r1-r11, lr}\n\t"                                                    \
@@ -163,8 +157,8 @@ TINYML_OFFSET(struct outputs, fours, 12);
 			"pop {r1-r11, pc}\n\t");                                                   \
 	}
 /* clang-format on */
-FOURS(conv_pairs_fours_once, "", AS_IT_IS)
-FOURS(conv_pairs_fours_twice, "r", FROM_ZERO)
+FOURS(tinyml_conv_pairs_fours_once, "", AS_IT_IS)
+FOURS(tinyml_conv_pairs_fours_twice, "r", FROM_ZERO)
 #undef FOURS
 #undef FROM_ZERO
 #undef AS_IT_IS
@@ -188,7 +182,7 @@ TINYML_ASSEMBLY static const uint32_t *conv_pairs_dot_four(const uint32_t *filte
 }
 
 /* The same for a pair of filters, four elements at a time. */
-TINYML_ASSEMBLY static const uint32_t *conv_pairs_dot_two(const uint32_t *filters TINYML_UNSEEN,
+TINYML_ASSEMBLY const uint32_t *tinyml_conv_pairs_dot_two(const uint32_t *filters TINYML_UNSEEN,
 							  const uint32_t *columns TINYML_UNSEEN,
 							  const uint32_t *end TINYML_UNSEEN,
 							  int32_t *sums TINYML_UNSEEN)
@@ -256,7 +250,7 @@ static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, con
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
 	const int32_t second = count > 1 ? step : 0;
 	const uint32_t *w = g->filters, *end = &columns[g->column];
-	struct outputs outputs = {
+	struct tinyml_conv_pairs_outputs outputs = {
 		.first = y,
 		.second = y + second,
 		.twice_zero = to.twice_zero,
@@ -265,8 +259,8 @@ static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, con
 	int32_t left = g->out_c - 4 * outputs.fours;
 
 	if (outputs.fours > 0) {
-		w = p->round_once ? conv_pairs_fours_once(w, columns, end, &outputs)
-				  : conv_pairs_fours_twice(w, columns, end, &outputs);
+		w = p->round_once ? tinyml_conv_pairs_fours_once(w, columns, end, &outputs)
+				  : tinyml_conv_pairs_fours_twice(w, columns, end, &outputs);
 		y = outputs.first;
 	}
 	while (left > 0) {
@@ -274,7 +268,7 @@ static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, con
 		int32_t sums[8];
 
 		w = left > 2 ? conv_pairs_dot_four(w, columns, end, sums)
-			     : conv_pairs_dot_two(w, columns, end, sums);
+			     : tinyml_conv_pairs_dot_two(w, columns, end, sums);
 		conv_pairs_write_outputs(sums, (const int32_t *)w, (const int8_t *)&w[size], some,
 					 &to, y, second);
 		w += size + 1;

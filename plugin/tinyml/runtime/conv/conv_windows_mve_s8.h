@@ -78,33 +78,48 @@ static inline void conv_windows_mve_put_run(int8_t *column, int32_t at, const in
 }
 
 /* Copy a window element by element of the kernel: where it extends past the input, the zero point
- * is used.
+ * is used. From one pixel of the input to the next there are `pixel` bytes.
  */
-NOT_INLINED void conv_windows_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p,
-						   const int8_t *x, int32_t oy, int32_t ox,
-						   int8_t *column)
+static inline __attribute__((always_inline)) void
+conv_windows_mve_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t pixel,
+			   int32_t oy, int32_t ox, int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
 		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
-	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * in_c;
+	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * pixel;
 	/* Elements that are adjacent in the column and in the input. */
-	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
+	const int32_t run = w->dilation_w * pixel == in_c ? cols.end - cols.first : 1;
 	int8_t *at = column;
 
 	for (int32_t left = w->kernel_h * row_bytes; left > 0; left -= TINYML_LANES) {
 		vstrbq_p_s8(at, vdupq_n_s8((int8_t)p->in_zero), vctp8q((uint32_t)left));
 		at += NEXT_VECTOR;
 	}
-	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
+	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * pixel;
 	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
 		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
 			conv_windows_mve_put_run(column, ky * row_bytes + kx * in_c,
-						 &x[kx * w->dilation_w * in_c], run * in_c);
+						 &x[kx * w->dilation_w * pixel], run * in_c);
 		}
 	}
+}
+
+NOT_INLINED void conv_windows_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p,
+						   const int8_t *x, int32_t oy, int32_t ox,
+						   int8_t *column)
+{
+	conv_windows_mve_piecewise(p, x, p->window.in_c, oy, ox, column);
+}
+
+/* The same for one of several groups. */
+NOT_INLINED void conv_windows_mve_gather_apart(const struct tinyml_conv_mve_s8 *p, const int8_t *x,
+					       int32_t pixel, int32_t oy, int32_t ox,
+					       int8_t *column)
+{
+	conv_windows_mve_piecewise(p, x, pixel, oy, ox, column);
 }
 
 /* How windows that lie inside the input are copied. */
@@ -117,6 +132,10 @@ struct taking {
 	bool straight; /* rows start at whole vectors */
 	/* Others are gathered by the offsets of their elements, if there are few. */
 	const uint16_t *offsets;
+	/* Where taps are apart: bytes that are adjacent, and from those to the next in the input.
+	 */
+	int32_t run_bytes;
+	int32_t run_step;
 };
 
 /* Rows of bytes become vectors of a column, one after the other. */
@@ -246,6 +265,32 @@ NOT_INLINED void conv_windows_mve_take_windows(const struct taking *t, int8_t *c
 	}
 }
 
+/* Windows whose taps are apart in the input: those of one of several groups, or with dilation. */
+NOT_INLINED void conv_windows_mve_take_apart(const struct taking *t, int8_t *column,
+					     const int8_t *from, int32_t count)
+{
+	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
+		const int8_t *line = from;
+
+		if (t->straight) {
+			conv_windows_mve_take_rows(t, column, from);
+			continue;
+		}
+		if (t->offsets != NULL) {
+			conv_windows_mve_take_elements(t, column, from);
+			continue;
+		}
+		for (int32_t i = 0, at = 0; i < t->rows; i++, line += t->in_bytes) {
+			const int8_t *run = line;
+
+			for (int32_t end = at + t->row_bytes; at < end; at += t->run_bytes) {
+				conv_windows_mve_put_run(column, at, run, t->run_bytes);
+				run += t->run_step;
+			}
+		}
+	}
+}
+
 /* Offsets of the elements of a window, if there are few. */
 #define OFFSETS 64
 static bool conv_windows_mve_find_offsets(const struct taking *t, uint16_t *offsets)
@@ -255,6 +300,25 @@ static bool conv_windows_mve_find_offsets(const struct taking *t, uint16_t *offs
 	}
 	for (int32_t i = 0; i < t->elements; i++) {
 		*offsets++ = (uint16_t)(i / t->row_bytes * t->in_bytes + i % t->row_bytes);
+	}
+	return true;
+}
+
+/* The same for taps that are apart. */
+static bool conv_windows_mve_find_apart(const struct taking *t, uint16_t *offsets)
+{
+	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
+		return false;
+	}
+	for (int32_t row = 0; row < t->rows; row++) {
+		int32_t run = row * t->in_bytes;
+
+		for (int32_t left = t->row_bytes; left > 0; left -= t->run_bytes) {
+			for (int32_t i = 0; i < t->run_bytes; i++) {
+				*offsets++ = (uint16_t)(run + i);
+			}
+			run += t->run_step;
+		}
 	}
 	return true;
 }

@@ -25,6 +25,14 @@ static inline uint32_t tinyml_load_word(const void *p)
 	return word;
 }
 
+static inline uint32_t tinyml_load_half(const void *p)
+{
+	uint16_t half;
+
+	memcpy(&half, p, sizeof(half));
+	return half;
+}
+
 /* Bytes 0 and 2 of a word, sign-extended into its two halves. */
 static inline int16x2_t tinyml_even_bytes(uint32_t word)
 {

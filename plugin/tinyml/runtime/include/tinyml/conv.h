@@ -94,6 +94,18 @@ void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x
 			  void *scratch);
 
 /**
+ * The same for convolutions in groups; in_c is at least 4 if in_c / groups is neither 1 nor 2.
+ * Groups can be joined, with weights of zero for the channels of the others. Filters have T
+ * elements for each tap, (kernel_h, kernel_w, T): the in_c / groups weights, and zeros up to 2 or
+ * to a multiple of 4. If T is 2, the second and the third of every four elements change places. W
+ * is that of these filters. from_the_end is not used. The scratch memory holds two columns of int16
+ * for each group, two rows of out_c outputs, each with one byte more and up to whole words, and
+ * in_c bytes.
+ */
+void tinyml_conv_groups_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			       void *scratch);
+
+/**
  * For Arm cores without DSP instructions, with another stream: filters one by one, each of W + 3
  * words (bias; words 0 to W-1; factor; exponent). weight_zero is 0, and the magnitudes of elements
  * 2 * i and 2 * i + 1 of a filter add up to 255 at most. The scratch memory holds four columns of
@@ -150,6 +162,16 @@ struct tinyml_conv_apart_s8 {
 	int32_t row;   /* where a row is collected, in bytes from the start of the scratch memory */
 };
 
+void tinyml_conv_apart_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+			  void *scratch);
+void tinyml_conv_apart_wide_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+			       void *scratch);
+void tinyml_conv_apart_halves_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+				 void *scratch);
+void tinyml_conv_apart_dsp_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch);
+void tinyml_conv_apart_pairs_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch);
 void tinyml_conv_apart_nibbles_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
 				  void *scratch);
 void tinyml_conv_apart_nibbles_dsp_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x,
@@ -196,10 +218,36 @@ extern const struct tinyml_conv_mve tinyml_conv_mve_relu;
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
+/** The same for several groups, or with dilation: in_c and out_c of the window are those of one
+ * group, whose tables are followed by those of the next. from_the_end is for one group. Groups can
+ * be joined, with weights of zero for the channels of the others.
+ */
+struct tinyml_conv_groups_mve_s8 {
+	struct tinyml_conv_mve_s8 conv;
+	int32_t groups;
+	int32_t weight_bytes;  /* of the weights of a group */
+	int32_t channel_words; /* of its channels */
+};
+
+void tinyml_conv_groups_mve_s8(const struct tinyml_conv_groups_mve_s8 *p, const int8_t *x,
+			       int8_t *y, void *scratch);
+
+/** The same for outputs that are not neighbours: see struct tinyml_conv_apart_s8. */
+struct tinyml_conv_apart_mve_s8 {
+	struct tinyml_conv_mve_s8 conv;
+	int32_t step;
+	int32_t line;
+	int32_t image;
+	int32_t row;
+};
+
+void tinyml_conv_apart_mve_s8(const struct tinyml_conv_apart_mve_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch);
+
 /**
- * The same with weights of four bits, from -8 to 7: filters a and b are bytes 16 * b + a, which
- * must be within int8. Those of each pair follow the pair before, and 15 bytes or fewer follow the
- * last one up to a whole vector.
+ * tinyml_conv_mve_s8() with weights of four bits, from -8 to 7: filters a and b are bytes 16 * b +
+ * a, which must be within int8. Those of each pair follow the pair before, and 15 bytes or fewer
+ * follow the last one up to a whole vector.
  */
 extern const struct tinyml_conv_mve tinyml_conv_mve_nibbles_once;
 extern const struct tinyml_conv_mve tinyml_conv_mve_nibbles_twice;

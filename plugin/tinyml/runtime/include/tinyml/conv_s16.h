@@ -44,6 +44,59 @@ struct tinyml_dense_s16 {
 void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y, void *scratch);
 void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_t *y);
 
+/**
+ * For cores with DSP instructions: sums, with the bias, are within 32 bits. An output is
+ * floor(sum * factor / 2^(32 + shift) + 1/2), within the limits. The tables have one entry per
+ * output channel.
+ *
+ * For each group of the convolution, filters come in pairs; a last odd filter is paired with zeros.
+ * Elements (kernel_h, kernel_w, in_c / groups) are filled up with zeros to a multiple of 4. Every
+ * two elements of filters a and b are a word of bytes: a0, b0, a1, b1.
+ */
+struct tinyml_conv_dsp_s16 {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t out_min;
+	int16_t out_max;
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *factor;
+	const uint8_t *shift; /* 1 to 31 */
+};
+
+/** The scratch memory holds five windows of int16, of so many elements each. */
+void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
+			 void *scratch);
+
+/** The same for cores with Helium. Elements of a filter are filled up to a multiple of 8. Every
+ * eight elements of a are followed by those of b.
+ */
+void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
+			 void *scratch);
+
+/** The same for depthwise convolutions with as many outputs as inputs; groups is not used. Weights
+ * are (kernel_h, kernel_w, channels), filled up with zeros to a multiple of 4 channels.
+ */
+void tinyml_depthwise_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y);
+void tinyml_depthwise_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y);
+
+/** The same for dense layers. Filters come in fours, a to d; missing ones are zero. Every two
+ * elements, a missing one of zero, are two words of bytes: a0, b0, a1, b1, c0, d0, c1, d1.
+ */
+struct tinyml_dense_dsp_s16 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *factor;
+	const uint8_t *shift;
+	int16_t out_min;
+	int16_t out_max;
+};
+
+void tinyml_dense_dsp_s16(const struct tinyml_dense_dsp_s16 *p, const int16_t *x, int16_t *y);
+
 /** sum plus the products of x and w. */
 static inline int64_t tinyml_add_products_s16(int64_t sum, const int16_t *x, const int8_t *w,
 					      int32_t length)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Transposed convolutions with weights of four bits, as several convolutions."""
+"""Integer transposed convolutions as several convolutions: one for each remainder of output positions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.ir import Layer, Tensor
-from tinyml.ops.conv.nibbles import ConvNibbles
 from tinyml.ops.conv.phases import Phase, phases
+from tinyml.ops.conv.streamed import ConvInt8
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.overlay import Sliding
 from tinyml.ops.shared.quant import quant_of
@@ -57,7 +57,7 @@ def parts(layer: Layer[Weighted], op: Sliding) -> Iterator[Part]:
         yield Part(rows, columns, replace(layer, inputs=(layer.inputs[0], taps, *layer.inputs[2:])))
 
 
-def column_bytes(layer: Layer[Weighted], op: Sliding, kernel: ConvNibbles) -> int:
+def column_bytes(layer: Layer[Weighted], op: Sliding, kernel: ConvInt8) -> int:
     """What the kernel needs for the largest of the parts."""
     return max(kernel.columns_bytes(part.filter_elements, part.weights.shape[3]) for part in parts(layer, op))
 
@@ -69,7 +69,7 @@ def row_bytes(layer: Layer[Weighted], op: Sliding) -> int:
     return -(-width // stride) * channels if stride > 1 else 0
 
 
-def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvNibbles, function: str) -> None:
+def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvInt8, function: str) -> None:
     """A call for each part."""
     x, y = layer.input(0).shape, layer.output.shape
     sheet.include("<tinyml/conv.h>")
@@ -95,7 +95,7 @@ def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvNi
         }
         conv = {
             **{f".window.{name}": value for name, value in window.items()},
-            **kernel.stream_members(part.layer, sheet, f"filters{number}"),
+            **kernel.part_layout(part.layer, sheet, number),
             **in_zero(layer),
             **output_limits(layer),
             ".from_the_end": c.boolean(False),
@@ -107,7 +107,7 @@ def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvNi
             ".image": y[1] * y[2] * y[3],
             ".row": columns_end,
         }
-        record = sheet.record("struct tinyml_conv_apart_s8", f"params{number}", members)
+        record = sheet.record(kernel.apart, f"params{number}", members)
         place = (rows.first * y[2] + columns.first) * y[3]
         sheet.call(function, record, sheet.x(), sheet.element(sheet.y(), place, 0), sheet.scratch)
 

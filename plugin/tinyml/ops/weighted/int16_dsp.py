@@ -1,0 +1,229 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers with int16 activations and int8 weights on cores with DSP instructions: sums of 32 bits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, Layer
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.weighted.int16 import (
+    ConvInt16,
+    DenseInt16,
+    DepthwiseConvInt16,
+    int16_by_int8,
+    wide_bias,
+)
+from tinyml.ops.weighted.records import constant_weights, geometry, matrix, rounding, small_extents
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_sums
+
+WINDOWS = 4
+PAIR_BYTES = "for every 2 filters: two elements of each in a word, in turn"
+VECTOR_BYTES = "for every 2 filters: eight elements of each in turn"
+FOUR_BYTES = "for every 4 filters: two elements of each in two words, in turn"
+
+
+def short_sums(layer: Layer[Weighted]) -> bool:
+    """Accumulators, with the bias, stay below 2³¹ for every input."""
+    sums = largest_sums(layer.op, layer.input(0), layer.input(1))
+    bias = np.abs(layer.input(2).value.reshape(-1).astype(np.float64)) if layer.has_input(2) else 0.0
+    return bool(np.max(sums + bias, initial=0) < 2**31)
+
+
+def small_shifts(layer: Layer[Weighted]) -> bool:
+    """In every channel, the output scale is 4 to 2³² times the accumulator scale."""
+    shift = layer.op.multipliers(layer)[1]
+    return bool(np.max(shift) <= -2 and np.min(shift) >= -32)
+
+
+def several_filters(layer: Layer[Convolution]) -> bool:
+    """Each of several groups has two filters or more."""
+    groups = layer.input(0).shape[3] // layer.input(1).shape[3]
+    return bool(groups == 1 or layer.output.shape[3] > groups)
+
+
+def one_filter_for_each_channel(layer: Layer) -> bool:
+    """Input and output have the same number of channels."""
+    return bool(layer.input(0).shape[-1] == layer.output.shape[-1])
+
+
+def factors(layer: Layer[Weighted]) -> tuple[Array, Array]:
+    """What sums are multiplied by, in units of 2⁻³², and the shifts to the right after that.
+
+    Two roundings are TensorFlow Lite's: it takes sixteen bits of the multiplier.
+    """
+    multiplier, shift = (values.astype(np.int64) for values in channel_multipliers(layer))
+    if not layer.op.round_once:
+        halves = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+        multiplier = halves << 16
+    return multiplier.astype(np.int32), (-1 - shift).astype(np.uint8)
+
+
+def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
+    channels = layer.output.shape[-1]
+    bias = layer.input(2).value.reshape(-1) if layer.has_input(2) else np.zeros(channels)
+    factor, shift = factors(layer)
+    limits = {name: value for name, value in rounding(layer).items() if name != ".round_once"}
+    return {
+        ".bias": sheet.table("bias", bias.astype(np.int32)),
+        ".factor": sheet.table("factor", factor),
+        ".shift": sheet.table("shift", shift),
+        **limits,
+    }
+
+
+def _in_turn(rows: Array, together: int, elements: int) -> Array:
+    """Filters (groups, filters, elements) by ``together``: two elements of each in turn, filters in pairs."""
+    groups, count, size = rows.shape
+    wide = np.pad(rows, ((0, 0), (0, -count % together), (0, -size % elements)))
+    blocks = wide.reshape(
+        groups, -1, together // 2, 2, wide.shape[2] // 2, 2
+    )  # block, pair, which, two, element
+    return np.ascontiguousarray(blocks.transpose(0, 1, 4, 2, 5, 3)).reshape(-1)
+
+
+CONSTRAINTS: tuple[Constraint, ...] = (int16_by_int8, wide_bias, constant_weights, short_sums, small_shifts)
+
+
+class ConvInt16Dsp(Kernel[Convolution]):
+    """Four windows times two filters at once."""
+
+    name = "tinyml_conv_dsp_s16"
+    library = Library.PORTABLE
+    sources = ("conv/conv_dsp_s16.c",)
+    constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents, several_filters)
+    in_bands = True
+    whole: ClassVar[int] = 4  # elements that filters are filled up to
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
+        """Windows are copied before outputs are written. Each of several groups walks all windows."""
+        one = layer.input(0).shape[3] == layer.input(1).shape[3]
+        return forwards(layer, copied=False) if one else ()
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """Five windows, in whole words or vectors."""
+        elements = int(np.prod(layer.input(1).shape[1:]))
+        return 2 * (WINDOWS + 1) * (-(-elements // self.whole) * self.whole)
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        weights = layer.input(1).value
+        groups = layer.input(0).shape[3] // weights.shape[3]
+        rows = weights.reshape(groups, weights.shape[0] // groups, -1)
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            **geometry(layer),
+            ".groups": groups,
+            ".weights": self.weights(rows, sheet),
+            **_common(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
+
+    def weights(self, rows: Array, sheet: Sheet) -> str:
+        """The table of filters (groups, filters, elements)."""
+        return sheet.table("weights", _in_turn(rows, 2, self.whole), holds=PAIR_BYTES, alignment=4)
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        ConvInt16().emit(layer, sheet)
+
+
+class ConvInt16Helium(ConvInt16Dsp):
+    """The same with Helium, eight elements of each."""
+
+    name = "tinyml_conv_mve_s16"
+    sources = ("conv/conv_mve_s16.c",)
+    whole = 8
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def weights(self, rows: Array, sheet: Sheet) -> str:
+        groups, count, size = rows.shape
+        filled = np.pad(rows, ((0, 0), (0, count % 2), (0, -size % self.whole)))
+        pairs = filled.reshape(groups, -1, 2, filled.shape[2] // self.whole, self.whole)
+        return sheet.table("weights", pairs.transpose(0, 1, 3, 2, 4).reshape(-1), holds=VECTOR_BYTES)
+
+
+class DepthwiseConvInt16Dsp(Kernel[Convolution]):
+    """Four channels of two positions at once."""
+
+    name = "tinyml_depthwise_dsp_s16"
+    library = Library.PORTABLE
+    sources = ("conv/depthwise_dsp_s16.c",)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *CONSTRAINTS,
+        small_extents,
+        one_filter_for_each_channel,
+    )
+    in_bands = True
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False, together=2)
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """For the player, whose kernel copies a window."""
+        return DepthwiseConvInt16().scratch_bytes(layer, target)
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        weights = layer.input(1).value[0]
+        packed = np.pad(weights, ((0, 0), (0, 0), (0, -weights.shape[2] % 4)))
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            **geometry(layer),
+            ".groups": 1,
+            ".weights": sheet.table("weights", packed, alignment=4),
+            **_common(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        DepthwiseConvInt16().emit(layer, sheet)
+
+
+class DepthwiseConvInt16Helium(DepthwiseConvInt16Dsp):
+    """Four channels at once with Helium."""
+
+    name = "tinyml_depthwise_mve_s16"
+    sources = ("conv/depthwise_mve_s16.c",)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+
+class DenseInt16Dsp(Kernel[Weighted]):
+    """Four filters at once."""
+
+    name = "tinyml_dense_dsp_s16"
+    library = Library.PORTABLE
+    sources = ("dense/dense_dsp_s16.c",)
+    constraints = CONSTRAINTS
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
+        sheet.include("<tinyml/conv_s16.h>")
+        weights = _in_turn(layer.input(1).value[None], 4, 2)
+        members = {
+            **matrix(layer),
+            ".weights": sheet.table("weights", weights, holds=FOUR_BYTES, alignment=4),
+            **_common(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_dense_dsp_s16", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def play(self, layer: Layer[Weighted], sheet: Sheet) -> None:
+        DenseInt16().emit(layer, sheet)

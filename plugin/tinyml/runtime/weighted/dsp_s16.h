@@ -1,0 +1,23 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Shared by the kernels for int16 activations on cores with DSP instructions. */
+
+#ifndef TINYML_DSP_S16_H_
+#define TINYML_DSP_S16_H_
+
+#include "dsp_s8.h"
+
+/* sum * factor / 2^(32 + shift), rounded, within limits; shift is at least 1. Halves go up: the
+ * quotient by 2^32 is rounded down, and the rest is not needed any more. */
+static inline int16_t tinyml_output_s16(int32_t sum, int32_t factor, int32_t shift, int32_t low,
+					int32_t high)
+{
+	int32_t q;
+
+	__asm__("smmul %0, %1, %2" : "=r"(q) : "r"(sum), "r"(factor));
+	q = (q + (INT32_C(1) << (shift - 1))) >> shift;
+	return (int16_t)tinyml_clamp(q, low, high);
+}
+
+#endif /* TINYML_DSP_S16_H_ */

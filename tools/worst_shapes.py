@@ -1,0 +1,191 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Count layers of unusual shapes, and list the worst: ``python -m tools.worst_shapes [--measure] [--on ...]``
+
+``--measure`` counts the layers of ``tools/sampled_shapes.py`` on emulated cores into
+benchmarks/shape_counts.json, with the kernels that the compiler chooses by default. Without it, only the page
+docs/WORST_SHAPES.md is written from that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+
+from tinyml import harness
+from tinyml.base.whole_files import write_whole
+from tinyml.memory.select import select
+from tinyml.ops.conv.transpose import ConvTranspose
+from tinyml.ops.framework.kernel import Library
+from tools.environment import ROOT
+from tools.kernel_counts import computed
+from tools.sampled_shapes import TYPES, Shaped, as_graph, in_parts, multiplications, plain_channels, sampled
+
+RECORD = ROOT / "benchmarks" / "shape_counts.json"
+PAGE = ROOT / "docs" / "WORST_SHAPES.md"
+MACHINES = ("qemu-cortex-m4", "qemu-cortex-m55", "qemu-cortex-m3", "qemu-cortex-m0", "qemu-cortex-m7")
+AT_ONCE = 16
+WORST = 10
+LIMIT = 3.0
+"""Times the plain layer of its size; above it, the page gives a reason."""
+
+
+@dataclass(frozen=True)
+class ShapeCount:
+    """What one layer took."""
+
+    machine: str
+    kind: str
+    layer: str
+    kernel: str
+    instructions: int
+    multiplications: int
+
+    @property
+    def each(self) -> float:
+        return self.instructions / self.multiplications
+
+
+def load() -> tuple[str, list[ShapeCount]]:
+    """The day of the counts, and the counts."""
+    if not RECORD.is_file():
+        return "", []
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    return record["date"], [ShapeCount(*row) for row in record["counts"]]
+
+
+def save(date: str, counts: Iterable[ShapeCount]) -> None:
+    ordered = sorted(counts, key=lambda one: (one.machine, one.kind, one.layer))
+    rows = ",\n".join(json.dumps(list(asdict(one).values()), separators=(",", ":")) for one in ordered)
+    write_whole(RECORD, f'{{"date": "{date}", "counts": [\n{rows}\n]}}\n'.encode())
+
+
+def count(machine: str, kind: str, shapes: Mapping[str, Shaped]) -> Iterator[ShapeCount]:
+    """All layers in one image."""
+    graph = as_graph(shapes, kind)
+    target = harness.find_machine(machine).target
+    chosen = select(graph, target, frozenset({Library.PORTABLE, Library.GENERATED}))
+    spent, _ = computed(graph, [one.kernel for one in chosen], machine)
+    for step, (name, one) in enumerate(zip(shapes, chosen, strict=True)):
+        yield ShapeCount(machine, kind, name, one.kernel.name, spent[step], multiplications(one.layer))
+
+
+def ratio(one: ShapeCount, plain: Mapping[str, ShapeCount]) -> float:
+    """Times the instructions per multiplication of the plain layer of its size."""
+    return one.each / plain[f"plain {plain_channels(one.multiplications)}"].each
+
+
+def reason(one: ShapeCount, shaped: Shaped) -> str:
+    """Why a layer is above the limit."""
+    outs, *kernel, ins = shaped.weights
+    products = ins * kernel[0] * kernel[1]
+    if one.kernel.endswith("loops"):
+        return "loops in the model's own source: there is no kernel for these types"
+    if isinstance(shaped.op, ConvTranspose):
+        taps = products / (shaped.op.strides[0] * shaped.op.strides[1])
+        return f"an output has {taps:.0f} multiplications on average, and is made from a column of its own"
+    if shaped.op.groups > 1:
+        return (
+            f"an output has {products} multiplications, of {ins} channels each: words, vectors and blocks of "
+            "four filters are not full"
+        )
+    if outs < 4:
+        return f"columns are filled for {outs} {'filter' if outs == 1 else 'filters'} only"
+    if set(shaped.op.dilations) != {1}:
+        return "windows are copied tap by tap, and most of them contain padding"
+    return f"an output has {products} multiplications"
+
+
+def table(machine: str, kind: str, counts: Iterable[ShapeCount], shapes: Mapping[str, Shaped]) -> list[str]:
+    """The worst layers of a core and a type."""
+    found = [one for one in counts if (one.machine, one.kind) == (machine, kind)]
+    plain = {one.layer: one for one in found if one.layer.startswith("plain")}
+    others = [one for one in found if one.layer in shapes and one.layer not in plain]
+    worst = sorted(others, key=lambda one: -ratio(one, plain))[:WORST]
+    above = sum(ratio(one, plain) > LIMIT for one in others)
+    figures = ", ".join(f"{plain[name].each:.2f}" for name in ("plain 8", "plain 16", "plain 32", "plain 64"))
+    lines = [
+        f"## {machine.removeprefix('qemu-')}, {TYPES[kind]}",
+        "",
+        f"Plain layers of 8, 16, 32 and 64 channels: {figures}. Of {len(others)} layers, {above} are above "
+        f"{LIMIT:.0f} times the plain layer of their size.",
+        "",
+        "| layer | kernel | per multiplication | times plain | why |",
+        "|---|---|---:|---:|---|",
+    ]
+    for one in worst:
+        times = ratio(one, plain)
+        why = reason(one, shapes[one.layer]) if times > LIMIT else ""
+        lines.append(f"| {shapes[one.layer].words} | {one.kernel} | {one.each:.2f} | {times:.1f} | {why} |")
+    return [*lines, ""]
+
+
+HEAD = """# The worst shapes
+
+Written by `python -m tools.worst_shapes` from counts of {date}; do not edit. `--measure` counts again.
+
+{count} layers of unusual shapes are drawn from a seed (`tools/sampled_shapes.py`): convolutions in 2 to 32
+groups, 1x1 on few pixels, 1xN and Nx1, dilated, strided and transposed ones, channels from 1 to 7, batches.
+This page has the worst ten of each core and type, by instructions per multiplication against **the plain
+layer of its size**: a 3x3 convolution of 8x8 positions, from as many channels to as many, with about as many
+multiplications. Products with padding count as multiplications; those that strides of transposed
+convolutions leave out do not. Kernels are those that the compiler chooses without CMSIS-NN; code is built
+with -O2 and counted in QEMU.
+
+Convolutions with three spatial axes have no kernels, and are refused.
+"""
+
+
+def page(date: str, counts: Iterable[ShapeCount]) -> str:
+    counts, shapes = list(counts), sampled()
+    unusual = sum(not name.startswith("plain") for name in shapes)
+    lines = [HEAD.format(date=date, count=unusual)]
+    pairs = {(one.machine, one.kind) for one in counts}
+    for kind in TYPES:
+        for machine in MACHINES:
+            if (machine, kind) in pairs:
+                lines += table(machine, kind, counts, shapes)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def measure(machines: Iterable[str], kinds: Iterable[str], only: str) -> list[ShapeCount]:
+    shapes = {name: one for name, one in sampled().items() if only in name or name.startswith("plain")}
+    counts: list[ShapeCount] = []
+    for machine in machines:
+        for kind in kinds:
+            for some in in_parts(shapes, AT_ONCE):
+                counts += count(machine, kind, some)
+                print(f"{machine}: {len(counts)} counts", flush=True)
+    return counts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--measure", action="store_true", help="count the layers again")
+    parser.add_argument("--on", default=",".join(MACHINES), metavar="MACHINES", help="default: %(default)s")
+    parser.add_argument("--types", default=",".join(TYPES), help="default: %(default)s")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="layers with this in their name; writes nothing"
+    )
+    args = parser.parse_args()
+    date, counts = load()
+    machines, kinds = args.on.split(","), args.types.split(",")
+    if args.measure:
+        found = measure(machines, kinds, args.only)
+        if args.only:
+            for one in found:
+                print(f"{one.machine} {one.kind} {one.layer}: {one.each:.2f} {one.kernel}")
+            return 0
+        kept = [one for one in counts if one.machine not in machines or one.kind not in kinds]
+        date, counts = datetime.now(timezone.utc).date().isoformat(), [*kept, *found]
+        save(date, counts)
+    write_whole(PAGE, page(date, counts).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
