@@ -108,18 +108,18 @@ conv_mve_s8_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t
 		.elements = elements,
 		.straight = (row_bytes % TINYML_LANES == 0 || w->kernel_h == 1) &&
 			    (!apart || w->kernel_w == 1),
-		.run_bytes = w->in_c,
-		.run_step = apart ? w->dilation_w * in_pixel : 0,
 	};
+	const struct runs runs = {.bytes = w->in_c, .step = w->dilation_w * in_pixel};
 	struct filters filters;
 	int32_t count = 0;
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	if (apart) {
-		taking.offsets = !taking.straight && conv_windows_mve_find_apart(&taking, offsets)
-					 ? offsets
-					 : NULL;
+		taking.offsets =
+			!taking.straight && conv_windows_mve_find_apart(&taking, &runs, offsets)
+				? offsets
+				: NULL;
 	} else {
 		taking.offsets = !taking.straight && conv_windows_mve_find_offsets(&taking, offsets)
 					 ? offsets
@@ -167,7 +167,8 @@ conv_mve_s8_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t
 
 				taken = end - j < WINDOWS - count ? end - j : WINDOWS - count;
 				if (apart) {
-					conv_windows_mve_take_apart(&taking, column, window, taken);
+					conv_windows_mve_take_apart(&taking, &runs, column, window,
+								    taken);
 				} else {
 					conv_windows_mve_take_windows(&taking, column, window,
 								      taken);

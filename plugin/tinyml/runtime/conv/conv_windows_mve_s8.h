@@ -132,10 +132,14 @@ struct taking {
 	bool straight; /* rows start at whole vectors */
 	/* Others are gathered by the offsets of their elements, if there are few. */
 	const uint16_t *offsets;
-	/* Where taps are apart: bytes that are adjacent, and from those to the next in the input.
-	 */
-	int32_t run_bytes;
-	int32_t run_step;
+};
+
+/* Where taps are apart: bytes that are adjacent, and from those to the next in the input. Not in
+ * `taking`, so that other windows need no stack for it.
+ */
+struct runs {
+	int32_t bytes;
+	int32_t step;
 };
 
 /* Rows of bytes become vectors of a column, one after the other. */
@@ -266,8 +270,8 @@ NOT_INLINED void conv_windows_mve_take_windows(const struct taking *t, int8_t *c
 }
 
 /* Windows whose taps are apart in the input: those of one of several groups, or with dilation. */
-NOT_INLINED void conv_windows_mve_take_apart(const struct taking *t, int8_t *column,
-					     const int8_t *from, int32_t count)
+NOT_INLINED void conv_windows_mve_take_apart(const struct taking *t, const struct runs *runs,
+					     int8_t *column, const int8_t *from, int32_t count)
 {
 	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
 		const int8_t *line = from;
@@ -283,9 +287,9 @@ NOT_INLINED void conv_windows_mve_take_apart(const struct taking *t, int8_t *col
 		for (int32_t i = 0, at = 0; i < t->rows; i++, line += t->in_bytes) {
 			const int8_t *run = line;
 
-			for (int32_t end = at + t->row_bytes; at < end; at += t->run_bytes) {
-				conv_windows_mve_put_run(column, at, run, t->run_bytes);
-				run += t->run_step;
+			for (int32_t end = at + t->row_bytes; at < end; at += runs->bytes) {
+				conv_windows_mve_put_run(column, at, run, runs->bytes);
+				run += runs->step;
 			}
 		}
 	}
@@ -305,7 +309,8 @@ static bool conv_windows_mve_find_offsets(const struct taking *t, uint16_t *offs
 }
 
 /* The same for taps that are apart. */
-static bool conv_windows_mve_find_apart(const struct taking *t, uint16_t *offsets)
+static bool conv_windows_mve_find_apart(const struct taking *t, const struct runs *runs,
+					uint16_t *offsets)
 {
 	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
 		return false;
@@ -313,11 +318,11 @@ static bool conv_windows_mve_find_apart(const struct taking *t, uint16_t *offset
 	for (int32_t row = 0; row < t->rows; row++) {
 		int32_t run = row * t->in_bytes;
 
-		for (int32_t left = t->row_bytes; left > 0; left -= t->run_bytes) {
-			for (int32_t i = 0; i < t->run_bytes; i++) {
+		for (int32_t left = t->row_bytes; left > 0; left -= runs->bytes) {
+			for (int32_t i = 0; i < runs->bytes; i++) {
 				*offsets++ = (uint16_t)(run + i);
 			}
-			run += t->run_step;
+			run += runs->step;
 		}
 	}
 	return true;
