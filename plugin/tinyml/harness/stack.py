@@ -80,9 +80,11 @@ def bound(model: Generated, machine: Machine, options: Options | None = None) ->
 def without_unused(calls: Calls, sources: Sequence[str]) -> Calls:
     """Without functions of which the sources have nothing but the definition: the linker leaves them out.
 
-    A file of the runtime can define several kernels, of which a model calls one.
+    A file of the runtime can define several kernels, of which a model calls one. Structures have names of
+    their own.
     """
-    words = Counter(word for source in sources for word in re.findall(r"\btinyml_\w+", source))
+    pattern = re.compile(r"(?<!\bstruct )\btinyml_\w+")
+    words = Counter(word for source in sources for word in pattern.findall(source))
     unused = {name for name in calls.frames if words[name] == 1}
     frames = {name: bytes_ for name, bytes_ in calls.frames.items() if name not in unused}
     return Calls(frames, {name: callees for name, callees in calls.calls.items() if name not in unused})
