@@ -5,7 +5,7 @@
 from tests.depth import is_deep
 from tests.support.hostile_packs import campaign
 
-COUNT = 200_000 if is_deep() else 20_000
+COUNT = 200_000 if is_deep() else 10_000
 ACCEPTED, WRONG_SUM, POSITION, CALL = 0, -6, -15, -27
 
 

@@ -81,9 +81,9 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def passes_for(played: bool) -> tuple[Pass, ...]:
-    """All passes; for the player without those that make operators it does not have."""
-    return tuple(step for step in PASSES if step is not fuse_attention) if played else PASSES
+def for_player(steps: Sequence[Pass]) -> tuple[Pass, ...]:
+    """Without what the player has no kernels for: it computes attention as its parts."""
+    return tuple(step for step in steps if step is not fuse_attention)
 
 
 def find_passes(names: Sequence[str]) -> list[Pass]:

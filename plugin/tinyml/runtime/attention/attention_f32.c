@@ -4,12 +4,12 @@
 /* Attention on floats, query by query. Working memory: a row of scores. */
 
 #include <float.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <tinyml/attention.h>
+#include <tinyml/maths.h>
 
 static int32_t attention_f32_seen(const struct tinyml_heads *at, int32_t query)
 {
@@ -40,7 +40,7 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 		float score = attention_f32_product(q, k, p->at.depth) * p->scale;
 
 		if (p->softcap != 0.0f) {
-			score = tanhf(score / p->softcap) * p->softcap;
+			score = tinyml_tanhf(score / p->softcap) * p->softcap;
 		}
 		if (t->mask != NULL) {
 			score += t->mask[mask + j];
@@ -55,7 +55,7 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 		return 0.0f;
 	}
 	for (int32_t j = 0; j < seen; j++) {
-		scores[j] = expf(scores[j] - top);
+		scores[j] = tinyml_expf(scores[j] - top);
 		sum += scores[j];
 	}
 	return sum;
