@@ -60,6 +60,7 @@ WEIGHTED = {
     "first_of_audio": Weighted(Conv((2, 2), pads=(4, 1, 5, 1)), (1, 13, 10, 1), (8, 10, 4, 1)),
     "dilated": Weighted(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (2, 7, 7, 6), (3, 3, 3, 6)),
     "groups": Weighted(Conv(pads=SAME, groups=2), (1, 5, 5, 6), (10, 3, 3, 3)),
+    "groups_of_one_channel": Weighted(Conv(pads=(0, 2, 1, 1), groups=16), (2, 7, 1, 16), (128, 3, 3, 1)),
     "groups_without_bias": Weighted(Conv(groups=2), (1, 5, 5, 8), (8, 3, 2, 4), bias=False),
     **{  # every number of channels and filters that words and blocks of four leave
         f"groups_{groups}_of_{ins}_to_{outs}": Weighted(

@@ -73,8 +73,8 @@ static void conv_groups_dsp_spread_ones(const struct conv_groups_dsp *g, const i
 					const int8_t *second, uint32_t *to, int32_t groups)
 {
 	for (; groups > 0; groups--, to += g->column) {
-		to[0] = (uint8_t)*first++;
-		to[1] = (uint8_t)*second++;
+		to[0] = (uint32_t)*first++ & 0xffffu; /* with its sign */
+		to[1] = (uint32_t)*second++ & 0xffffu;
 	}
 }
 
