@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyml.api.adapting import Adapted
+from tinyml.api.choices import CompileSettings
 from tinyml.api.data import DataLike, data_file, example_of
 from tinyml.api.printed_tables import frame
 from tinyml.api.sources import Model, ModelLike, Port, as_model
@@ -25,6 +26,9 @@ from tinyml.report.html import page
 from tinyml.settings import table
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import PYTHON
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,12 @@ class CompiledModel:
         depfile: Path | None = None,
         sources: Sequence[Path] = (),
     ) -> list[Path]:
-        """Write the C into a folder, with ``report`` also the report; returns the files that changed.
+        """Write the C into a folder; returns the files that changed.
 
-        ``depfile`` lists ``sources`` as the dependencies of the C, for ninja and make.
+        :param folder: made if it does not exist
+        :param report: also write the report
+        :param depfile: a file for ninja and make that lists ``sources`` as the dependencies of the C
+        :param sources: see ``depfile``
         """
         others = (
             report_files(self.built, self._file_name, self.options.kernels, list(self.stages))
@@ -128,9 +135,13 @@ class CompiledModel:
         return write_folder(self.built, Path(folder), others, depfile, sources)
 
     def adapt(self, x: DataLike | None = None, y: DataLike | None = None, *, batch: bool = False) -> Adapted:
-        """What the model learns from rows of ``x`` with labels ``y``, as a device would in every bit.
+        """What the model learns from examples, as a device would in every bit.
 
-        The model must be compiled with ``adapt=``. Without ``x``, it has learnt nothing yet.
+        The model must be compiled with ``adapt=``.
+
+        :param x: the examples, one per row; default: nothing is learnt yet
+        :param y: their labels; default: those in ``x``
+        :param batch: one step with all rows instead of one for each
         """
         if self.built.adapt is None:
             raise ConfigError(
@@ -157,14 +168,21 @@ def compile(
     shapes: Mapping[str, Shape] | None = None,
     cmsis_nn: bool = False,
     calibration: DataLike | None = None,
-    **settings: Any,
+    **settings: Unpack[CompileSettings],
 ) -> CompiledModel:
     """Compile a model to C.
 
-    ``settings`` are those of docs/settings.md as keywords: ``target="cortex-m4"``, ``optimize="ram"``,
-    ``io="rows"``, ``npu="ethos-u55-128"``. ``shapes``: shapes of inputs that the model leaves open.
-    ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``kernels="auto"`` may choose from it.
-    ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has more settings).
+    :param model: a file, bytes, or a model of a training framework
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param name: the prefix in C (default: the file's name)
+    :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
+        each open axis
+    :param cmsis_nn: whether the firmware has CMSIS-NN, so that ``kernels="auto"`` may choose from it
+    :param calibration: real inputs: a float model becomes int8 first (``tinyml.quantize`` has more
+        settings)
+    :param settings: those of docs/settings.md as keywords: ``target="cortex-m4"``, ``optimize="ram"``,
+        ``io="rows"``, ``npu="ethos-u55-128"``
     """
     known = table.settings(PYTHON)
     for key in settings:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyml.api.choices import Task
 from tinyml.api.compiled import as_compiled
 from tinyml.api.connected_adapter import DeviceAdapter
 from tinyml.api.data import DataLike, check_data, data_file, test_set
@@ -79,9 +80,11 @@ class Device:
         return {model.name: model for model in self._models if model.runs}
 
     def run(self, model: str | None, inputs: DataLike | None = None, *, reset: bool = True) -> RunResult:
-        """Run a model of the device once per row of ``inputs``; without inputs, on a fixed pattern.
+        """Run a model of the device once per row.
 
-        ``model`` may be None if the device has only one. ``reset``: forget the state first.
+        :param model: its name; None if the device has only one
+        :param inputs: an array, or arrays by input name; default: one run on a fixed pattern
+        :param reset: forget the state first
         """
         chosen = self._find(model)
         graph = _graph(chosen)
@@ -101,7 +104,11 @@ class Device:
         return RunResult(tuple(outputs), self.where, chosen.arena_bytes, cycles=counted)
 
     def profile(self, model: str | None = None, inputs: DataLike | None = None) -> DeviceProfile:
-        """Cycles of the fastest of three runs; of its layers if the firmware has CONFIG_TINYML_PROFILING."""
+        """Cycles of the fastest of three runs; of its layers if the firmware has CONFIG_TINYML_PROFILING.
+
+        :param model: its name; default: the only one
+        :param inputs: as for ``run``; the last row counts
+        """
         greeting = self._session.greeting
         if not greeting.clock_hz:
             raise ConfigError(f"the firmware of {self.where} has no clock", "provide `cycles` in its port")
@@ -124,7 +131,7 @@ class Device:
         model: str | None = None,
         against: ModelLike | None = None,
         classes: Sequence[str] = (),
-        task: str = "auto",
+        task: Task = "auto",
         output: str = "",
         samples: int | None = None,
         range: tuple[float, float] | None = None,
@@ -134,7 +141,19 @@ class Device:
     ) -> Evaluation:
         """Run a test set on the device: ``tinyml.evaluate`` for a model that is there already.
 
-        ``against``: the original model, if decisions are to be compared with its own.
+        :param data: the inputs of the test set
+        :param labels: class numbers, names or one-hot rows, or values to predict; default: those in the
+            data
+        :param model: its name; default: the only one
+        :param against: the original model, if decisions are to be compared with its own
+        :param classes: the names of the classes in the order of the outputs
+        :param task: what the labels are; ``auto`` decides by them
+        :param output: the output that decides (default: the first)
+        :param samples: use at most so many samples, evenly spread
+        :param range: what the smallest and the largest pixel or sample become: ``(0, 1)``
+        :param mean: is subtracted after the range, per channel
+        :param std: divides after the mean, per channel
+        :param progress: is called with the name of a step, how much of it is done, and how much there is
         """
         chosen, report = self._find(model), progress or silent
         graph = _graph(chosen)
@@ -160,7 +179,11 @@ class Device:
             return judge(chosen.name, self.where, graph, found, original, test.labels, path, question)
 
     def deploy(self, pack: str | Path, *, confirm: bool = True) -> Deployed:
-        """Send a pack (``tinyml pack``) to a device with slots; it checks, tries and keeps the model."""
+        """Send a pack to a device with slots; it checks, tries and keeps the model.
+
+        :param pack: a file from ``tinyml pack``
+        :param confirm: keep the model if its trial run succeeds; False: the application decides
+        """
         from tinyml.slots import container
         from tinyml.slots.deploy import Slots, deploy
 
@@ -174,7 +197,11 @@ class Device:
                 self._models = self._session.models()
 
     def watch(self, model: str | None = None, *, reset: bool = False) -> Figures:
-        """What a model with ``watch: true`` has seen and decided; ``reset``: then start the next period."""
+        """What a model with ``watch: true`` has seen and decided.
+
+        :param model: its name; default: the only one
+        :param reset: then start the next period
+        """
         chosen = self._find(model)
         if not chosen.is_watched:
             raise ConfigError(
@@ -184,7 +211,10 @@ class Device:
         return of_cbor(self._session.counters(chosen.index, reset))
 
     def adapter(self, model: str | None = None) -> DeviceAdapter:
-        """What a model with ``adapt:`` has learnt on the device, and how it learns more."""
+        """What a model with ``adapt:`` has learnt on the device, and how it learns more.
+
+        :param model: its name; default: the only one
+        """
         chosen = self._find(model)
         if not chosen.learns:
             raise ConfigError(
@@ -196,9 +226,14 @@ class Device:
     def learn(
         self, x: DataLike, y: DataLike | None = None, *, model: str | None = None, batch: bool = False
     ) -> list[int]:
-        """Run each row of ``x`` on the device and let it learn the label; what it answered to each.
+        """Run each row on the device and let it learn the label; returns what it answered to each.
 
-        ``batch``: one step with all rows. ``adapter()`` has the rest: learnt bytes, classes, the factory.
+        ``adapter()`` has the rest: learnt bytes, classes, the factory.
+
+        :param x: the examples, one per row
+        :param y: their labels; default: those in ``x``
+        :param model: its name; default: the only one
+        :param batch: one step with all rows instead of one for each
         """
         chosen, adapter = self._find(model), self.adapter(model)
         with test_set(x, y) as (path, truth_file):
@@ -270,10 +305,13 @@ def connect(
 ) -> Device:
     """Connect to a device whose firmware has ``CONFIG_TINYML_HOST=y``, or to a model on an emulated core.
 
-    ``to``: a serial port, a pseudo terminal, or a URL of pyserial such as ``socket://localhost:4321``; or the
-    build folder of a Zephyr application for an emulated board or native_sim, which is then started. The
-    name of a machine (``host``, ``qemu-cortex-m4``, ...) builds and starts a program with ``model`` and
-    nothing else; its cycles are instructions. ``timeout_seconds`` limits one run of a model.
+    :param to: a serial port, a pseudo terminal, or a URL of pyserial such as ``socket://localhost:4321``;
+        or the build folder of a Zephyr application for an emulated board or native_sim, which is then
+        started; or the name of a machine (``host``, ``qemu-cortex-m4``, ...), which gets a program with
+        ``model`` and nothing else, whose cycles are instructions
+    :param model: the model for a machine
+    :param baud: the speed of a serial port
+    :param timeout_seconds: how long one run of a model may take
     """
     if str(to) in MACHINES:
         if model is None:

@@ -5,20 +5,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tinyml.api.choices import Kernels, Optimize, Target
 from tinyml.api.compiled import CompiledModel, compile
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
+from tinyml.base.errors import ConfigError, ToolError
 from tinyml.cores.boards import Board
+from tinyml.cores.core_data import SAME_CODE
+from tinyml.cores.machines import CORES, Machine, find_machine
+from tinyml.cost import Cycles
 from tinyml.cost import cycles as cycle_models
 from tinyml.cost.energy import Energy, energies
+from tinyml.cost.error_bars import DOUBTFUL
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.model import find_model
+from tinyml.datasets import arrays
+from tinyml.harness import Options, run_files
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
-from tinyml.settings.optimize import BALANCED
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,14 @@ class Cost:
     energies: tuple[Energy, ...]  # of one run, on chips with this core whose energy was published
     note: str  # how far the estimates can be off, or why there are none
     board: Board | None = None
+    instructions_error: float | None = None  # as a part of them, from held-out layers; None: not known
+    counted_on: str = ""  # the emulated core that counted them, if they are no estimate
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the instructions were counted, or are estimated well enough to be of use."""
+        error = self.instructions_error
+        return self.counted_on != "" or (error is not None and error <= DOUBTFUL)
 
     @property
     def fits(self) -> bool:
@@ -73,7 +88,10 @@ class Cost:
         return self.arena_bytes + self.state_bytes
 
     def milliseconds(self, mhz: float) -> float | None:
-        """One run at a clock rate."""
+        """One run at a clock rate; None where the cycles are not known.
+
+        :param mhz: the clock in MHz
+        """
         return None if self.cycles is None else cycle_models.milliseconds(self.cycles, mhz)
 
     def as_json(self) -> dict[str, Any]:
@@ -89,10 +107,19 @@ class Cost:
             ("code", self.code_bytes, "bytes of flash, estimated"),
             ("flash", self.flash_bytes, "bytes: weights, tables and code"),
             ("work", self.macs, "multiply-accumulates per run"),
-            ("instructions", self.instructions, "per run, estimated"),
-            ("cycles", self.cycles, "per run, estimated, for memory without wait states"),
+            ("instructions", self.instructions if self.is_sure else None, self._how()),
+            (
+                "cycles",
+                self.cycles if self.is_sure else None,
+                "per run, estimated, for memory without wait states",
+            ),
         )
         return [(title, figure, unit) for title, figure, unit in found if figure is not None]
+
+    def _how(self) -> str:
+        if self.counted_on:
+            return f"per run, counted on {self.counted_on}"
+        return f"per run, estimated, ± {self.instructions_error or 0:.0%}"
 
     def _repr_html_(self) -> str:
         head = (f"{self.model} on {self.target}", "", "")
@@ -102,21 +129,31 @@ class Cost:
 
 def cost(
     model: ModelLike,
-    target: str = "cortex-m3",
+    target: Target = "cortex-m3",
     *,
     example: Any = None,
-    kernels: str = "auto",
+    kernels: Kernels = "auto",
     cmsis_nn: bool = False,
-    optimize: str = BALANCED.name,
+    optimize: Optimize = "balanced",
     shapes: Mapping[str, Shape] | None = None,
     board: str = "",
 ) -> Cost:
     """Estimate what a model costs on a core, in about the time that compiling it takes.
 
-    The figures rest on measurements of all published models (docs/COSTS.md). ``kernels``, ``cmsis_nn``,
-    ``optimize`` and ``shapes`` are those of ``tinyml.compile``. A compiled model keeps its own target and
-    options. ``board``, by Zephyr's name or PlatformIO's id, gives the target, and ``Cost.fits`` compares with
-    its memory.
+    The figures rest on measurements of all published models (docs/COSTS.md).
+
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is, with its own target and options
+    :param target: the core
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param kernels: where kernels come from, as in ``tinyml.compile``
+    :param cmsis_nn: whether the firmware has CMSIS-NN
+    :param optimize: what to spend, as in ``tinyml.compile``
+    :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
+        each open axis
+    :param board: a board by Zephyr's name or PlatformIO's id: gives the target, and ``Cost.fits`` compares
+        with its memory
     """
     place = find_board(board) if board else None
     if isinstance(model, CompiledModel):
@@ -162,4 +199,44 @@ def cost_of(compiled: CompiledModel, board: Board | None = None) -> Cost:
         energies(compiled.target, found.cycles if found else None, board.chip if board else ""),
         errors_of(compiled.built) if known else f"no costs were measured for {compiled.target}",
         board,
+        found.error if found else None,
     )
+
+
+def counted(compiled: CompiledModel, board: Board | None = None) -> Cost:
+    """The same with the instructions and cycles of a run on the machine that emulates the core."""
+    machine = emulator_of(compiled.target)
+    inputs = [arrays.pattern_inputs(compiled.built.graph)]
+    options = Options(profile=True)
+    whole, cycles = cycle_models.run_files(compiled.files, machine.name, inputs, reset_before={0})
+    by_layer = run_files(compiled.files, machine.name, inputs, reset_before={0}, options=options).layers
+    if whole.instructions is None or by_layer is None:
+        raise ToolError(f"{machine.name} does not count instructions", "a core that QEMU emulates")
+    found = cost_of(compiled, board)
+    steps = range(len(found.layers))
+    return replace(
+        found,
+        instructions=whole.instructions[0],
+        cycles=cycles.total if isinstance(cycles, Cycles) else None,
+        layers=tuple(
+            replace(found.layers[step], instructions=max(by_layer.get(step, 0), 0)) for step in steps
+        ),
+        energies=energies(
+            compiled.target,
+            cycles.total if isinstance(cycles, Cycles) else None,
+            board.chip if board else "",
+        ),
+        note=f"instructions were counted on {machine.name} for one input; code is estimated, cycles by "
+        "the tables of the core",
+        instructions_error=0.0,
+        counted_on=machine.name,
+    )
+
+
+def emulator_of(target: str) -> Machine:
+    """The machine that emulates a core, or one that executes practically the same code."""
+    core = SAME_CODE.get(target, target)
+    found = [machine for machine in map(find_machine, CORES) if machine.target.name == core]
+    if not found:
+        raise ConfigError(f"no machine emulates {target}", "one of: " + ", ".join(CORES))
+    return found[0]

@@ -12,15 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tinyml.api.batches import as_arrays, numbers
 from tinyml.base.errors import ConfigError, called, did_you_mean
 from tinyml.datasets.arrays import UNREADABLE, packed, read_numpy
 from tinyml.datasets.csv_file import LABELS
 from tinyml.ir import Array, Graph
 
 DataLike: TypeAlias = Any
-"""A path (.npz, .npy, .csv, or a folder of images or WAV files), an array or a DataFrame of
-pandas with one row per sample, arrays by input name, or a loader of batches: PyTorch's DataLoader, tf.data, a
-list of (inputs, labels)."""
+"""A path (.npz, .npy, .csv, or a folder of images or WAV files), an array or a DataFrame of pandas with one
+row per sample, arrays by input name, or batches: PyTorch's DataLoader or Dataset, a data set of tf.data, a
+list of (inputs, labels). Inputs in a batch are an array, a tuple of arrays, or arrays by name."""
 
 WIDENED = (np.dtype(np.float64), np.dtype(np.float16), np.dtype(np.uint8))
 """Types of data that modules take as float32: numpy's default, halves, and pixels."""
@@ -32,7 +33,7 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
     if data is None or isinstance(data, str | Path):
         yield None if data is None else Path(data)
         return
-    data = _batches(data)
+    data = as_arrays(data)
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
         path = Path(folder) / f"{stem}.npz"
         arrays = data if isinstance(data, Mapping) else {stem: data}
@@ -48,7 +49,7 @@ def example_of(data: DataLike) -> Callable[[], Any]:
     """
 
     def first() -> Any:
-        found = _stored(Path(data)) if isinstance(data, str | Path) else _batches(data)
+        found = _stored(Path(data)) if isinstance(data, str | Path) else as_arrays(data)
         arrays = found if isinstance(found, Mapping) else {"data": found}
         rows = [_array(value, str(key)) for key, value in arrays.items() if str(key) not in LABELS]
         if not rows or any(row.ndim < 2 or not len(row) for row in rows):
@@ -69,31 +70,9 @@ def _stored(path: Path) -> Mapping[str, Array]:
         return {}
 
 
-def _batches(data: Any) -> Any:
-    """The rows of a loader (PyTorch's DataLoader, tf.data) or of a list of (inputs, labels), as arrays.
-
-    Labels are kept if they are one number for each row.
-    """
-    pairs = isinstance(data, list) and bool(data) and all(isinstance(x, tuple) and len(x) == 2 for x in data)
-    loader = hasattr(data, "__iter__") and not hasattr(data, "__array__") and not isinstance(data, Mapping)
-    if not pairs and (not loader or isinstance(data, str | bytes | list | tuple | Iterator)):
-        return data
-    inputs, labels = [], []
-    for batch in data:
-        rows, truth = batch if isinstance(batch, tuple | list) and len(batch) == 2 else (batch, None)
-        inputs.append(np.asarray(rows))
-        if truth is not None:
-            labels.append(np.asarray(truth).reshape(-1))
-    if not inputs:
-        raise ConfigError("the data has no batches", "an array with one row per sample")
-    rows = np.concatenate(inputs)
-    truth = np.concatenate(labels) if labels else np.empty(0)
-    return {"data": rows, "labels": truth} if len(truth) == len(rows) else {"data": rows}
-
-
 def _array(value: object, what: str) -> Array:
     try:
-        array = np.asarray(value)
+        array = numbers(value)
     except ValueError:  # lists of different lengths
         array = np.empty(0, object)
     if array.dtype == object:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tinyml import harness
 from tinyml.api.after_learning import PYTHON, Learnt, after_learning, check_learning
+from tinyml.api.choices import Machine, Task
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, test_set
 from tinyml.api.example_labels import folder_names
@@ -61,7 +62,7 @@ class Original:
     note: str = ""  # why outputs differ, where the cause was checked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """A compiled model on a test set. Which parts there are depends on the labels."""
 
@@ -105,6 +106,10 @@ class Evaluation:
         how = "measured" if self.cycles_measured else "estimated"
         lines += [f"energy: {energy} {energy.unit()}, from {how} cycles" for energy in self.energies]
         return lines
+
+    def __repr__(self) -> str:
+        figures = "; ".join(self.headline()) or f"{self.samples:,} samples"
+        return f"<Evaluation of {self.model} on {self.machine}: {figures}>"
 
     def _repr_html_(self) -> str:
         rows = [(self.model, f"on {self.machine}"), *(("", line) for line in self.headline())]
@@ -151,10 +156,10 @@ def evaluate(
     labels: DataLike | None = None,
     *,
     example: Any = None,
-    on: str = "host",
+    on: Machine = "host",
     against: ModelLike | None = None,
     classes: Sequence[str] = (),
-    task: str = "auto",
+    task: Task = "auto",
     output: str = "",
     samples: int | None = None,
     range: tuple[float, float] | None = None,
@@ -167,12 +172,27 @@ def evaluate(
 ) -> Evaluation:
     """Run a test set through the compiled C and compare it with labels and with the original model.
 
-    ``labels``: class numbers, names or one-hot rows, or values to predict; default: those in the data.
-    ``on``: the host or an emulated core. ``against``: the original (default: the same model in its own
-    runtime). ``classes``: the names of classes in the order of the outputs. ``task``: ``classes``, ``values``
-    or ``raw``; ``auto`` decides by the labels. ``samples``: use at most this many, evenly spread. ``learn``:
-    examples for a model that is compiled with ``adapt=``, learnt ``rounds`` times; the accuracy afterwards is
-    ``learnt`` of the result.
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is
+    :param data: the inputs of the test set
+    :param labels: class numbers, names or one-hot rows, or values to predict; default: those in the data
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param on: where the C runs: ``host``, or an emulated core such as ``qemu-cortex-m4``
+    :param against: the original (default: the same model in its own runtime)
+    :param classes: the names of the classes in the order of the outputs
+    :param task: what the labels are; ``auto`` decides by them. ``raw``: outputs are only compared with the
+        original's
+    :param output: the output that decides (default: the first)
+    :param samples: use at most so many samples, evenly spread
+    :param range: what the smallest and the largest pixel or sample become: ``(0, 1)``
+    :param mean: is subtracted after the range, per channel
+    :param std: divides after the mean, per channel
+    :param learn: examples for a model that is compiled with ``adapt=``; the accuracy afterwards is
+        ``learnt`` of the result
+    :param learn_labels: the labels of the examples; default: those in ``learn``
+    :param rounds: how often the examples are learnt
+    :param progress: is called with the name of a step, how much of it is done, and how much there is
     """
     compiled = as_compiled(
         model if isinstance(model, CompiledModel) else as_model(model, example),

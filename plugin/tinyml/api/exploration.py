@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tinyml.api import pareto
+from tinyml.api.choices import Memory
 from tinyml.api.printed_tables import table
 from tinyml.cost import cycles as cycle_models
 from tinyml.settings.optimize import BALANCED
@@ -55,6 +56,16 @@ class Point:
     best: bool = False  # no other point of the same precision is better in one respect and no worse in others
     same_as: str = ""  # the settings of an earlier point with the same costs
     quantize: Request | None = field(default=None, repr=False)
+    instructions_error: float | None = None  # of an estimate, as a part of it; 0 if they were counted
+
+    @property
+    def instructions_text(self) -> str:
+        """With the error bar, if they are estimated."""
+        if self.instructions is None:
+            return ""
+        error = self.instructions_error
+        bar = " ± ?" if error is None else f" ± {error:.0%}" if error else ""
+        return f"{self.instructions:,}{bar}"
 
     @property
     def settings(self) -> str:
@@ -89,6 +100,7 @@ class Point:
         return ", ".join(parts)
 
     def costs(self) -> tuple[float, ...]:
+        """RAM, flash, and cycles or instructions; infinite where they are not known."""
         time = self.cycles if self.cycles is not None else self.instructions
         return (self.ram_bytes, self.flash_bytes, math.inf if time is None else time)
 
@@ -97,6 +109,7 @@ class Point:
         return replace(self, weights="ram", ram_bytes=self.ram_bytes + self.weights_bytes)
 
     def as_json(self) -> dict[str, Any]:
+        """Plain data, for files."""
         return {
             "optimize": self.optimize,
             "kernels": self.kernels,
@@ -105,6 +118,7 @@ class Point:
             "ram_bytes": self.ram_bytes,
             "flash_bytes": self.flash_bytes,
             "instructions": self.instructions,
+            "instructions_error": self.instructions_error,
             "cycles": self.cycles,
             "quality": self.quality,
             "decibels": self.decibels,
@@ -163,6 +177,10 @@ class Exploration:
         return min(kept, key=lambda point: math.prod(max(cost, 1) for cost in point.costs()), default=None)
 
     def milliseconds(self, point: Point) -> float | None:
+        """One run of a point at the clock of the board; None where it is not known.
+
+        :param point: one of ``points``
+        """
         if point.cycles is None or self.place.mhz is None:
             return None
         return cycle_models.milliseconds(point.cycles, self.place.mhz)
@@ -174,7 +192,7 @@ class Exploration:
                 point.precision,
                 f"{point.ram_bytes:,}",
                 f"{point.flash_bytes:,}",
-                "" if point.instructions is None else f"{point.instructions:,}",
+                point.instructions_text,
                 "" if point.cycles is None else f"{point.cycles:,}",
                 "" if (time := self.milliseconds(point)) is None else f"{time:.2f}",
                 point.quality_text,
@@ -200,8 +218,11 @@ class Exploration:
             "failures": dict(self.failures),
         }
 
-    def plot(self, against: str = "ram") -> str:
-        """Cycles over RAM, or over flash, as SVG."""
+    def plot(self, against: Memory = "ram") -> str:
+        """Cycles over RAM, or over flash, as SVG.
+
+        :param against: the memory
+        """
         points = [
             pareto.Point(
                 point.ram_bytes if against == "ram" else point.flash_bytes,

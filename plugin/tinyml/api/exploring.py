@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tinyml.api.choices import Machine, Target
 from tinyml.api.compiled import CompiledModel, build
 from tinyml.api.costs import cost_of
 from tinyml.api.data import DataLike, data_file
@@ -36,8 +37,8 @@ def explore(
     model: ModelLike,
     board: str = "",
     *,
-    target: str = "cortex-m3",
-    on: str = "",
+    target: Target = "cortex-m3",
+    on: Machine = "",
     mhz: float | None = None,
     calibration: DataLike | None = None,
     example: Any = None,
@@ -46,10 +47,20 @@ def explore(
 ) -> Exploration:
     """Build a model in all ways that ``tinyml.yaml`` can choose from, and compare RAM, flash and cycles.
 
-    ``board``, by Zephyr's name or PlatformIO's id, gives the core, the memory and the clock; without it,
-    ``target`` is the core. ``calibration``: real inputs, with which a float model is also tried as int8 and
-    with int16 activations. Costs are estimates; with ``on``, an emulated machine such as ``qemu-cortex-m4``,
-    instructions and flash are counted.
+    Costs are estimates unless ``on`` is given.
+
+    :param model: a file, bytes, or a model of a training framework
+    :param board: a board by Zephyr's name or PlatformIO's id: gives the core, the memory and the clock
+    :param target: the core, without a board
+    :param on: an emulated machine such as ``qemu-cortex-m4``, which counts instructions and flash
+    :param mhz: the clock (default: the board's)
+    :param calibration: real inputs, with which a float model is also tried as int8, with int16 activations
+        and with weights of four bits
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
+        each open axis
+    :param progress: is called with the name of a step, how much of it is done, and how much there is
     """
     source = as_model(model, example, shapes=shapes)
     found = find_board(board) if board else None
@@ -168,6 +179,7 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
         flash_bytes=found.weights_bytes if found.flash_bytes is None else found.flash_bytes,
         weights_bytes=found.weights_bytes,
         instructions=found.instructions,
+        instructions_error=found.instructions_error,
         cycles=found.cycles,
         quality=loss.headline() if loss else "",
         decibels=loss.decibels if loss else None,
@@ -185,6 +197,7 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
     return replace(
         point,
         instructions=result.instructions[0],
+        instructions_error=0.0,
         cycles=cycles.total if isinstance(cycles, Cycles) else None,
         flash_bytes=result.footprint.total.flash,
         ram_bytes=max(result.footprint.total.ram, found.ram_bytes),

@@ -24,7 +24,7 @@ def _onnxmltools(library: str) -> Any:
     return onnxmltools
 
 
-def _export(library: str, model: Any, export: Callable[[], bytes]) -> bytes:
+def exported(library: str, model: Any, export: Callable[[], bytes]) -> bytes:
     """What an exporter raises, as one of our errors; what it prints is not for the user."""
     try:
         with warnings.catch_warnings(), quiet():
@@ -64,7 +64,7 @@ def from_xgboost(xgboost: Any, model: Any, _example: Any) -> bytes | None:
         content: bytes = made.SerializeToString(deterministic=True)
         return content
 
-    return _export("onnxmltools", model, export)
+    return exported("onnxmltools", model, export)
 
 
 def from_lightgbm(lightgbm: Any, model: Any, _example: Any) -> bytes | None:
@@ -81,14 +81,14 @@ def from_lightgbm(lightgbm: Any, model: Any, _example: Any) -> bytes | None:
         content: bytes = made.SerializeToString(deterministic=True)
         return content
 
-    return _export("onnxmltools", model, export)
+    return exported("onnxmltools", model, export)
 
 
 def from_catboost(catboost: Any, model: Any, _example: Any) -> bytes | None:
     """By CatBoost itself."""
     if not isinstance(model, catboost.CatBoost):
         return None
-    return _export("CatBoost", model, lambda: _written(".onnx", lambda path: _save_catboost(model, path)))
+    return exported("CatBoost", model, lambda: _written(".onnx", lambda path: _save_catboost(model, path)))
 
 
 def _save_catboost(model: Any, path: Path) -> None:
@@ -119,7 +119,7 @@ def from_keras(keras: Any, model: Any, _example: Any) -> bytes | None:
                 "pip install 'keras>=3.8', or TensorFlow's converter: docs/tutorial_keras.md",
             ) from error
 
-    return _export("Keras", model, lambda: _written(".onnx", save))
+    return exported("Keras", model, lambda: _written(".onnx", save))
 
 
 def _written(suffix: str, save: Callable[[Path], None]) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.api import exporters
+from tinyml.api.from_jax import from_jax
 from tinyml.base.errors import ConfigError, ModelError, ToolError
 from tinyml.reference.session import quiet
 
@@ -28,7 +29,7 @@ ML_OPSET = 3
 
 
 def to_onnx(model: Any, example: Any = None) -> bytes | None:
-    """The bytes of an ONNX file; None if ``model`` is not a model of a known framework."""
+    """The bytes of an ONNX or TFLite file; None if ``model`` is not a model of a known framework."""
     for module, convert in (
         ("onnx", _proto),
         ("keras", exporters.from_keras),
@@ -37,6 +38,7 @@ def to_onnx(model: Any, example: Any = None) -> bytes | None:
         ("lightgbm", exporters.from_lightgbm),
         ("catboost", exporters.from_catboost),
         ("sklearn.base", _sklearn),
+        ("jax", from_jax),  # last: a plain function may be one of JAX
     ):
         if module in sys.modules and (content := convert(sys.modules[module], model, example)) is not None:
             return content
@@ -89,7 +91,7 @@ def _examples(torch: Any, example: Any) -> tuple[Any, ...]:
     if isinstance(example, tuple | list) and example and all(isinstance(size, int) for size in example):
         return (torch.zeros(*example),)
     given = example if isinstance(example, tuple) else (example,)
-    return tuple(torch.from_numpy(item) if isinstance(item, np.ndarray) else item for item in given)
+    return tuple(torch.from_numpy(item.copy()) if isinstance(item, np.ndarray) else item for item in given)
 
 
 def innermost(error: BaseException) -> str:

@@ -8,8 +8,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from tinyml.api.choices import Interface, Leaves, Method, Target, Weights
 from tinyml.api.data import DataLike, data_file, example_of, given
 from tinyml.api.pictures import decibel_bars
 from tinyml.api.printed_tables import table
@@ -19,11 +20,6 @@ from tinyml.ir import Shape
 from tinyml.pipeline import quantize_model, read_model, with_outputs
 from tinyml.quantize.report import Report
 from tinyml.settings.quantize_request import Request, Scaling, parse_goal
-
-Method: TypeAlias = Literal["auto", "minmax", "entropy", "percentile"]
-Interface: TypeAlias = Literal["float", "int8"]
-Leaves: TypeAlias = Literal["int16", "int8"]
-Weights: TypeAlias = Literal["int8", "mixed", "int4"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +73,7 @@ def quantize(
     keep_float: Sequence[str] = (),
     int16: Sequence[str] = (),
     auto: str | float | None = None,
-    core: str = Request.core,
+    core: Target = "cortex-m4",
     range: tuple[float, float] | None = None,
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
@@ -92,13 +88,33 @@ def quantize(
 ) -> QuantizedModel:
     """Turn a float model into an int8 model, calibrated on real inputs.
 
-    The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
-    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``; ``core``: whose
-    instructions decide between the ways to reach it. ``leaves``: the type of the weights in the leaves of
-    trees, ``"int16"`` or ``"int8"``. ``weights``: ``"int4"`` for four bits, ``"mixed"`` for four where at
-    most ``max_loss`` (``1``, points of accuracy) is lost; ``test``: data on which the report compares them.
-    ``operators``: Python files with operators of your own, which stay float. ``progress`` is called with the
-    name of a step, how much of it is done, and how much there is.
+    The settings are those of `tinyml quantize` (docs/quantize.md).
+
+    :param model: the float model: a file, bytes, or a model of a training framework
+    :param calibration: real inputs, some hundred of them, as the model gets them in use
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape; default: the first sample of the calibration data
+    :param labels: the right class of each sample; default: those in the data. With them, the report has the
+        accuracy
+    :param method: how ranges are found in the calibration data; ``auto`` tries them and takes the best
+    :param io: the type of inputs and outputs of the int8 model
+    :param keep_float: names of layers that stay float
+    :param int16: names of layers that get int16 activations
+    :param auto: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``: layers become int16 or
+        float in the cheapest way that reaches it
+    :param core: the core whose instructions decide between the ways to reach ``auto``
+    :param range: what the smallest and the largest pixel or sample become: ``(0, 1)``
+    :param mean: is subtracted after the range, per channel
+    :param std: divides after the mean, per channel
+    :param samples: at most so many samples are used, evenly spread
+    :param leaves: the type of the weights in the leaves of trees
+    :param weights: ``int4``: four bits; ``mixed``: four bits where at most ``max_loss`` is lost
+    :param max_loss: what ``mixed`` may lose more than int8: ``1`` (points of accuracy), or ``"30dB"`` to keep
+    :param test: data that is not used to calibrate, on which the report compares int8, mixed and int4
+    :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
+        each open axis
+    :param operators: Python files with operators of your own, which stay float
+    :param progress: is called with the name of a step, how much of it is done, and how much there is
     """
     source = as_model(model, example_of(calibration) if example is None else example, shapes=shapes)
     low, high = range if range is not None else (None, None)

@@ -18,6 +18,8 @@ def reference_session(model: ModelLike) -> Session:
     A session of your own can differ on int8 models: on x86 CPUs without VNNI, onnxruntime's sums saturate,
     and its optimisations round elsewhere. This one runs the model as it is written, with integers that are
     exact on every CPU.
+
+    :param model: a file, bytes, or a model of a training framework
     """
     from tinyml.reference.session import Session
 

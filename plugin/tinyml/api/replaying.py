@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tinyml.api.choices import Io
 from tinyml.api.compiled import CompiledModel, build
 from tinyml.api.data import DataLike, check_data, check_names, data_file
 from tinyml.api.running import EVERY, execute
@@ -27,13 +28,18 @@ def replay(
     watch_data: str | Path | None = None,
     watch_channels: bool = False,
     period: int | None = None,
-    io: str = "arena",
+    io: Io = "arena",
 ) -> tuple[Figures, ...]:
     """Run a data set on this machine and count as a device with ``watch: true`` does, in every bit.
 
-    ``watch_data``: samples to compare the inputs with (default: what the model was calibrated on).
-    ``watch_channels``: count the channels of the input one by one, too.
-    ``period``: runs after which the counters start again; one result for each period.
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is, if it was compiled with ``watch=True`` for the host
+    :param data: the inputs, in the order of the runs
+    :param watch_data: samples to compare the inputs with (default: what the model was calibrated on)
+    :param watch_channels: count the channels of the input one by one, too
+    :param period: runs after which the counters start again; one result for each period (default: all runs
+        are one)
+    :param io: how inputs and outputs are passed, as in ``tinyml.compile``
     """
     if period is not None and period < 1:
         raise ConfigError(f"a period of {period} runs", "1 or more")

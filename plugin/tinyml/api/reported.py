@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tinyml.api.choices import Machine
 from tinyml.api.compiled import CompiledModel, as_compiled, compile
 from tinyml.api.printed_tables import frame, table
 from tinyml.api.sources import ModelLike
@@ -51,7 +52,10 @@ class ModelReport:
         return self.facts.to_json()
 
     def write(self, file: str | Path) -> Path:
-        """Write the page, the tables or the data, by the ending of the file: .html, .md or .json."""
+        """Write the page, the tables or the data, by the ending of the file.
+
+        :param file: ``.html``, ``.md`` or ``.json``
+        """
         path = Path(file)
         texts = {".html": "html", ".md": "markdown", ".json": "json"}
         if path.suffix not in texts:
@@ -63,11 +67,15 @@ class ModelReport:
         return frame(self.html)
 
 
-def report(model: ModelLike, *, on: str | None = None, example: Any = None) -> ModelReport:
+def report(model: ModelLike, *, on: Machine | None = None, example: Any = None) -> ModelReport:
     """Layers, memory plan and cost of a model; with ``on``, measured on an emulated core.
 
-    ``on``: a QEMU machine, such as ``qemu-cortex-m4``: instructions and estimated cycles of each layer, flash
-    by part, and stack. Without it the costs are estimates for the core that the model is compiled for.
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is
+    :param on: an emulated core, such as ``qemu-cortex-m4``: counts instructions of each layer, flash by
+        part, and stack. Default: estimates for the core that the model is compiled for
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
     """
     if on is None:
         return ModelReport((model if isinstance(model, CompiledModel) else compile(model, example)).report())
@@ -101,8 +109,15 @@ class LayerProfile:
         return table([total, *rows], ("layer", "kind", "instructions", "MACs"))
 
 
-def profile(model: ModelLike, *, on: str = "qemu-cortex-m3", example: Any = None) -> LayerProfile:
-    """Count the instructions of each layer on an emulated core; ``on``: a QEMU machine."""
+def profile(model: ModelLike, *, on: Machine = "qemu-cortex-m3", example: Any = None) -> LayerProfile:
+    """Count the instructions of each layer on an emulated core.
+
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is
+    :param on: the emulated core, such as ``qemu-cortex-m4``
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    """
     facts = report(model, on=on, example=example).facts
     assert facts.measured is not None
     layers = tuple(

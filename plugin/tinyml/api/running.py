@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml import harness
+from tinyml.api.choices import Machine
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, check_names, data_file
 from tinyml.api.printed_tables import table
@@ -60,12 +61,19 @@ class RunResult:
 
 
 def run(
-    model: ModelLike, inputs: DataLike | None = None, *, on: str = "host", example: Any = None
+    model: ModelLike, inputs: DataLike | None = None, *, on: Machine = "host", example: Any = None
 ) -> RunResult:
-    """Run a model as compiled C on the host or on an emulated core (``qemu-cortex-m4``).
+    """Run a model as compiled C on the host or on an emulated core.
 
-    ``inputs``: an array, or arrays by input name, with one row per run; without them, a fixed pattern.
     Rows of a model that keeps state are consecutive runs. The outputs of several runs are rows, too.
+
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is
+    :param inputs: an array, or arrays by input name, with one row per run; default: one run on a fixed
+        pattern
+    :param on: where the C runs: ``host``, or an emulated core such as ``qemu-cortex-m4``
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
     """
     compiled = as_compiled(model, harness.find_machine(on).target.name, example)
     graph = compiled.built.graph

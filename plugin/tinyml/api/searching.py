@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tinyml.api import pareto
+from tinyml.api.choices import CostName, Objective, Target
 from tinyml.api.costs import Cost, cost
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
@@ -30,7 +31,11 @@ TrainResult = float | tuple[float, ModelLike]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One trial. ``costs`` has ram, flash, cycles and milliseconds; ``why`` is why it was not trained."""
+    """One trial. ``costs`` has ram, flash, cycles and milliseconds; ``why`` is why it was not trained.
+
+    ``costs["error"]`` is how far the estimate of instructions may be off, as a part of it, and cycles with
+    it; if it is missing, that is not known.
+    """
 
     number: int
     parameters: Mapping[str, Any]
@@ -55,9 +60,12 @@ class SearchResult:
             raise ToolError("no candidate was trained", "a larger budget, smaller candidates, or more trials")
         return self.front[0]
 
-    def plot(self, against: str = "") -> str:
-        """The score of all trained candidates over a cost, as SVG; default: the first cost objective."""
-        axis = against or next((name for name in self.objectives if name != "score"), "ram")
+    def plot(self, against: CostName | Literal[""] = "") -> str:
+        """The score of all trained candidates over a cost, as SVG.
+
+        :param against: the cost; default: the first cost objective
+        """
+        axis: str = against or next((name for name in self.objectives if name != "score"), "ram")
         if axis not in BUDGETS:
             raise ConfigError(f"unknown cost {axis!r}", f"one of: {', '.join(BUDGETS)}")
         points = [
@@ -74,17 +82,22 @@ class SearchResult:
         ]
         return pareto.scatter(points, axis, "score", self.budget.get(axis))
 
-    def save_plot(self, path: str | Path, against: str = "") -> None:
-        """Write the plot as an SVG file."""
+    def save_plot(self, path: str | Path, against: CostName | Literal[""] = "") -> None:
+        """Write the plot as an SVG file.
+
+        :param path: where
+        :param against: the cost; default: the first cost objective
+        """
         whole_files.save(Path(path), self.plot(against))
 
     def _repr_html_(self) -> str:
-        head = ("trial", "score", *BUDGETS, "parameters")
+        head = ("trial", "score", *BUDGETS, "error bar", "parameters")
         rows = [
             (
                 found.number,
                 f"{found.score:.4g}",
                 *(f"{found.costs[name]:,.6g}" if name in found.costs else "" for name in BUDGETS),
+                f"± {found.costs['error']:.0%}" if "error" in found.costs else "unknown",
                 _words(found.parameters),
             )
             for found in self.front
@@ -97,10 +110,10 @@ def search(
     train: Callable[[optuna.Trial, ModelLike], TrainResult],
     *,
     budget: Mapping[str, str | float] | None = None,
-    target: str = "cortex-m3",
+    target: Target = "cortex-m3",
     mhz: float | None = None,
     board: str = "",
-    objectives: Sequence[str] = ("score",),
+    objectives: Sequence[Objective] = ("score",),
     trials: int = 50,
     storage: str | Path | None = None,
     name: str = "tinyml",
@@ -110,17 +123,28 @@ def search(
 ) -> SearchResult:
     """Look for models with a high score within a budget.
 
-    ``build(trial)`` makes an untrained model from parameters that it asks the trial for (as in Optuna:
-    ``trial.suggest_int("width", 8, 64)``). ``tinyml.cost`` estimates it; a candidate over the budget is
-    pruned before ``train(trial, model)`` spends time on it. ``train`` returns the score (higher is better),
-    or the score and the trained model, whose cost then counts.
+    ``tinyml.cost`` estimates every candidate; one over the budget is pruned before ``train`` spends time on
+    it.
 
-    ``budget``: limits for ``ram``, ``flash`` (``"64K"``), ``cycles`` or, with ``mhz``, ``milliseconds`` of
-    one run on ``target``. A ``board`` (Zephyr's name or PlatformIO's id) gives the target, its clock, and
-    its RAM and flash as limits unless ``budget`` has others. ``objectives``: ``score``, and costs to keep
-    low at the same time. ``trials``: how many the study gets, from all processes together. ``storage``: a
-    journal file that several processes share, or the URL of a database for Optuna; the study called
-    ``name`` in it is continued. ``progress``: show a bar on stderr.
+    :param build: ``build(trial)`` makes an untrained model from parameters that it asks the trial for, as
+        in Optuna: ``trial.suggest_int("width", 8, 64)``
+    :param train: ``train(trial, model)`` returns the score (higher is better), or the score and the trained
+        model, whose cost then counts
+    :param budget: limits for ``ram``, ``flash`` (``"64K"``), ``cycles`` or, with ``mhz``, ``milliseconds``
+        of one run
+    :param target: the core
+    :param mhz: the clock
+    :param board: a board by Zephyr's name or PlatformIO's id: gives the target, its clock, and its RAM and
+        flash as limits unless ``budget`` has others
+    :param objectives: ``score``, and costs to keep low at the same time
+    :param trials: how many trials the study gets, from all processes together
+    :param storage: a journal file that several processes share, or the URL of a database for Optuna; a
+        study in it is continued
+    :param name: the study in the storage
+    :param seed: makes the choices of the sampler repeatable
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param progress: show a bar on stderr
     """
     engine = _optuna()
     if board:
@@ -210,6 +234,7 @@ def _costs(found: Cost, mhz: float | None) -> dict[str, float]:
         "flash": found.flash_bytes,
         "cycles": found.cycles,
         "milliseconds": None if mhz is None else found.milliseconds(mhz),
+        "error": found.instructions_error,
     }
     return {key: float(figure) for key, figure in figures.items() if figure is not None}
 

@@ -23,8 +23,8 @@ from tinyml.settings.options import of_options
 
 ModelLike: TypeAlias = Any
 """A path, the bytes of a file, an ``onnx.ModelProto``, a ``Model``, a ``torch.nn.Module`` with example
-inputs, a ``torch.export.ExportedProgram``, a Keras model, a fitted scikit-learn estimator, or a model of
-XGBoost, LightGBM or CatBoost."""
+inputs, a ``torch.export.ExportedProgram``, a Keras model, a function of JAX or a module of Flax or Equinox
+with example inputs, a fitted scikit-learn estimator, or a model of XGBoost, LightGBM or CatBoost."""
 
 TFLITE_MAGIC = b"TFL3"
 
@@ -69,7 +69,10 @@ class Model:
         return tuple(Port.of(self._graph.tensors[name]) for name in self._graph.outputs)
 
     def save(self, path: str | Path) -> None:
-        """Write the model file."""
+        """Write the model file.
+
+        :param path: where
+        """
         whole_files.save(Path(path), self.content)
 
     @contextmanager
@@ -105,9 +108,13 @@ def load(
 ) -> Model:
     """Read a model and check that the compiler understands it.
 
-    ``example``: example inputs of a PyTorch module (a tensor, or a tuple of tensors). ``name``: the prefix
-    in C (default: the file's name). ``shapes``: shapes of inputs that the model leaves open. ``outputs``:
-    those to keep, with what they need (default: all).
+    :param model: a file, bytes, or a model of a training framework
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
+    :param name: the prefix in C (default: the file's name)
+    :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
+        each open axis
+    :param outputs: the outputs to keep, with what they need (default: all)
     """
     found = as_model(model, example, name=name, shapes=shapes)
     if outputs:
@@ -146,7 +153,7 @@ def as_model(
         raise ConfigError(
             f"{type(model).__module__}.{type(model).__qualname__} is not a model",
             "a path, bytes, an onnx.ModelProto, a torch.nn.Module with example inputs, a "
-            "torch.export.ExportedProgram, a Keras model, a scikit-learn estimator, or a model of XGBoost, "
-            "LightGBM or CatBoost",
+            "torch.export.ExportedProgram, a Keras model, a function of JAX (after import jax), a "
+            "scikit-learn estimator, or a model of XGBoost, LightGBM or CatBoost",
         )
     return Model(name or "model", stored=content, shapes=shapes)

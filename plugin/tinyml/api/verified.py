@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
+from tinyml.api.choices import Machine, Reference
 from tinyml.api.compiled import as_compiled
 from tinyml.api.data import DataLike, check_data, check_names, data_file
 from tinyml.api.printed_tables import table
@@ -16,8 +17,6 @@ from tinyml.compare import check
 from tinyml.datasets.generated_samples import generated
 from tinyml.datasets.model_inputs import load_samples
 from tinyml.harness import Standalone, find_machine
-
-Reference = Literal["auto", "onnxruntime", "litert", "numpy"]
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,10 @@ class Verification:
     def sentence(self) -> str:
         """The result in words."""
         verb = "agrees" if self.agrees else "differs"
+        others = ", the others within the tolerance" if self.agrees and self.equal < self.values else ""
         return (
             f"{self.model!r} {verb} on {self.machine} with {self.reference}: "
-            f"{self.equal:,} of {self.values:,} values equal"
+            f"{self.equal:,} of {self.values:,} values equal{others}"
         )
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ def verify(
     model: ModelLike,
     inputs: DataLike | None = None,
     *,
-    on: str = "host",
+    on: Machine = "host",
     samples: int = 4,
     reference: Reference = "auto",
     steps: float | None = None,
@@ -67,10 +67,18 @@ def verify(
 ) -> Verification:
     """Compare the compiled C, on the host or on an emulated core, with the model's own runtime.
 
-    ``inputs``: an array, or arrays by input name, with one row per run; without them, ``samples`` inputs are
-    generated. ``reference``: onnxruntime or LiteRT by the format of the file, or the compiler's own operators
-    in numpy. ``steps`` and ``tolerance``: the allowed difference in steps of the quantisation, and as a part
-    of the largest value; docs/measure.md has the defaults.
+    :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
+        it is
+    :param inputs: an array, or arrays by input name, with one row per run; default: generated
+    :param on: where the C runs: ``host``, or an emulated core such as ``qemu-cortex-m4``
+    :param samples: how many inputs are generated
+    :param reference: what to compare with; ``auto``: onnxruntime or LiteRT by the format of the file, or
+        the compiler's own operators in numpy where it is not installed
+    :param steps: the allowed difference of integers, in steps of the quantisation; docs/measure.md has the
+        defaults
+    :param tolerance: the allowed difference of floats, as a part of the largest value
+    :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
+        array or tensor, a tuple of them, or one shape
     """
     if samples < 1:
         raise ConfigError(f"samples={samples} is not at least 1")
