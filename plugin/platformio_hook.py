@@ -3,8 +3,9 @@
 """The PlatformIO hook: adds the project's models to SCons' graph.
 
 Runs as this library's ``extraScript`` (a project then needs one line, ``lib_deps``), or as a
-project's own ``extra_scripts = pre:.../platformio_hook.py``. Nothing is compiled while scripts are read:
-each model is a command that SCons runs when the model, an option or the compiler has changed.
+project's own ``extra_scripts = pre:.../platformio_hook.py``. Each model is a command that SCons runs when the
+model, an option or the compiler has changed. A model that has changed is compiled while scripts are read:
+SCons must know then which kernels it has to compile. The command writes what was compiled.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if str(PLUGIN) not in sys.path:
 RUNTIME = PLUGIN / "tinyml" / "runtime"
 ZEPHYR_CMSIS_NN = ("modules", "lib", "cmsis-nn")
 WHOLE_BUILDS = {"buildprog", "upload", "program", "checkprogsize", "size"}  # targets that link the program
+KERNELS = "TINYML_KERNELS"  # the files of the runtime, in the default environment
 DONE = "TINYML_ADDED"  # in the default environment: PlatformIO may read this script twice in a build
 
 
@@ -62,11 +64,12 @@ def complain(error: Exception) -> None:
 
 def add_models(env: Any, as_library: bool) -> None:
     """Add the generated sources as nodes, and their folder to everyone's include path."""
-    from tinyml.projects.platformio import cmsis_nn
-    from tinyml.projects.platformio.build import kernel_sources, remove_stale
+    from tinyml.projects.platformio import called_kernels, cmsis_nn
+    from tinyml.projects.platformio.build import remove_stale
     from tinyml.projects.platformio.install import install
     from tinyml.projects.platformio.project import SUFFIXES, read_models, read_settings
     from tinyml.setup import requirements
+    from tinyml.setup.compiler_sources import fingerprint
 
     default = DefaultEnvironment()
     board = board_of(env)
@@ -86,14 +89,20 @@ def add_models(env: Any, as_library: bool) -> None:
     show_includes(env, includes, as_library)
     debug = "debug" in env.GetBuildType()
     flags = [] if debug else settings.flags([model.options.optimize for model in models])
-    kernels = kernel_sources()
+    if GetOption("clean"):
+        kernels = called_kernels.every_source()
+    elif default.get(DONE):
+        kernels = default[KERNELS]
+    else:
+        played = called_kernels.write_player(settings.player, board.target, project, folder)
+        kernels = default[KERNELS] = called_kernels.sources(models, fingerprint(), folder, played)
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
         env.Replace(SRC_FILTER=[f"+<{path.relative_to(RUNTIME).as_posix()}>" for path in kernels])
     if default.get(DONE):
         return
     if settings.player:
-        add_player(env, settings.player, board, project, folder, flags)
+        add_player(env, folder, flags)
     elif not models:
         print(f"tinyml: no models found; put {' or '.join(SUFFIXES)} files into models/")
     elif not library and (old := cmsis_nn.outdated(found)):
@@ -122,20 +131,17 @@ def add_models(env: Any, as_library: bool) -> None:
     )
 
 
-def add_player(
-    env: Any, words: tuple[str, ...], board: Any, project: Path, folder: Path, flags: list[str]
-) -> None:
-    """Add the table of the kernels that the firmware can play; the library has the player and the kernels."""
-    from tinyml.slots.firmware import TABLE, kernels_of_firmware, write_firmware
+def add_player(env: Any, folder: Path, flags: list[str]) -> None:
+    """Add the table of kernels to the program; the library has the player and the kernels."""
+    from tinyml.slots.firmware import TABLE
 
-    write_firmware(kernels_of_firmware(words, board.target, project), folder / "player")
     table = env.File(str(folder / "player" / TABLE))
     DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, table, flags))
 
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
     """Add a model's C and object to the program; returns the node of its summary."""
-    from tinyml.projects.platformio.build import external_files, generated_files, operator_files
+    from tinyml.projects.platformio.build import generated_files, read_files
     from tinyml.setup.compiler_sources import fingerprint
 
     nodes = env.Command(
@@ -146,9 +152,7 @@ def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) 
         TINYML_BOARD=board,
     )
     env.Depends(nodes, env.Value(f"{model.key(fingerprint())} {board}"))
-    others = external_files(model.path) + (model.options.quantize.files if model.options.quantize else [])
-    others += operator_files(model)
-    env.Depends(nodes, [env.File(str(path)) for path in others])
+    env.Depends(nodes, [env.File(str(path)) for path in read_files(model)])
     DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, nodes[0], flags))
     return nodes[-1]
 
@@ -237,14 +241,16 @@ def board_of(env: Any) -> Any:
 def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
     from tinyml.base.errors import TinymlError
-    from tinyml.pipeline import compile_model, write_folder
+    from tinyml.pipeline import write_folder
     from tinyml.projects.platformio.build import check_budget, estimated_flash, most_instructions
+    from tinyml.projects.platformio.called_kernels import compile_once
     from tinyml.report.ways_out import pricing
     from tinyml.settings.setting import INI
+    from tinyml.setup.compiler_sources import fingerprint
 
     model = env["TINYML_MODEL"]
     try:
-        compiled = compile_model(model.path, model.options)
+        compiled = compile_once(model, fingerprint())
         ways = pricing(model.path, model.options, compiled, INI)
         check_budget(
             *(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled), ways),

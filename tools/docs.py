@@ -13,18 +13,35 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
+from typing import Literal, get_args, get_origin
 
 import tinyml
+from tinyml.api import choices, data, sources
+from tinyml.api.choices import CompileSettings
+from tinyml.settings import table
 from tinyml.settings.schema import schema
+from tinyml.settings.setting import PYTHON
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
-from tools import benchmark_bars, docs_errors, docs_json, docs_llms, docs_notebook, docs_web, landing_figures
+from tools import (
+    benchmark_bars,
+    docs_errors,
+    docs_json,
+    docs_llms,
+    docs_notebook,
+    docs_reports,
+    docs_web,
+    landing_figures,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
@@ -47,6 +64,9 @@ BARS = """![Instructions, flash and RAM on a Cortex-M4, beside TensorFlow Lite M
 The same models, the same outputs bit for bit. [](BENCHMARKS.md) has all figures, and how they are counted.
 """
 """On the first page, in place of a comment: the figures change with the record of the benchmarks."""
+
+ALIASES = {"ModelLike": sources, "DataLike": data}
+"""Names in signatures that stand for many types, and the modules that describe them."""
 
 PACKAGES = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo"}
 
@@ -71,11 +91,41 @@ def _functions_first(name: str) -> tuple[int, str]:
 
 def python_api() -> str:
     """The public names of the package."""
-    lines = ["# Python API", "", "[](../python.md) introduces it.", "", "```{eval-rst}"]
+    lines = ["# Python API", "", "[](../python.md) introduces it.", ""]
+    lines += [f"`{name}`: {_described(name, module)}\n" for name, module in ALIASES.items()]
+    lines += ["The other names of types stand for words:", ""]
+    for name, kind in vars(choices).items():
+        if get_origin(kind) is Literal:
+            words = ", ".join(f"`{word}`" for word in get_args(kind))
+            short = name.removesuffix("Name")  # a name that also stands for texts
+            lines.append(f"- `{short if short in vars(choices) else name}`: {words}")
+    lines.append("")
+    lines += ["```{eval-rst}"]
     for name in sorted(set(tinyml.__all__) - {"__version__"}, key=_functions_first):
         kind = "autoclass" if isinstance(getattr(tinyml, name), type) else "autofunction"
-        lines += [f".. {kind}:: tinyml.{name}", "   :members:" if kind == "autoclass" else "", ""]
+        lines += [f".. {kind}:: tinyml.{name}", "   :members:" if kind == "autoclass" else ""]
+        lines += ["", *_settings(), ""] if name == "compile" else [""]
     return "\n".join([*lines, "```", ""])
+
+
+def _described(name: str, module: ModuleType) -> str:
+    """The text below an alias, for a page in Markdown."""
+    found = re.search(rf'^{name}: [^\n]*\n"""(.*?)"""', inspect.getsource(module), re.M | re.S)
+    assert found, f"{name} has no description"
+    return " ".join(found[1].replace("``", "`").split())
+
+
+def _settings() -> list[str]:
+    """What ``compile`` takes as ``settings``, one by one, from the table."""
+    known = {
+        key: one for key, one in table.settings(PYTHON).items() if key in CompileSettings.__annotations__
+    }
+    lines = ["   The settings:", ""]
+    for key, setting in known.items():
+        about = re.sub(r"\[([^]]+)\]\(([^)]+)\.md\)", r"docs/\2.md", setting.about)
+        kind = CompileSettings.__annotations__[key].__forward_arg__
+        lines.append(f"   - **{key}** (*{kind}*): {about.replace('`', '``')}")
+    return lines
 
 
 def c_api() -> str:
@@ -118,8 +168,11 @@ def build(out: Path, builder: str = "html") -> int:
         benchmarks.write_text(drawn, encoding="utf-8")
         first = (pages / "index.md").read_text(encoding="utf-8").replace("<!-- bars -->", BARS)
         (pages / "index.md").write_text(first, encoding="utf-8")
-        with (pages / "web.md").open("a", encoding="utf-8") as guide:
-            guide.write(docs_web.pages(published / docs_web.FOLDER))
+        shown = docs_reports.pages(published / docs_reports.FOLDER)
+        guide = (pages / "measure.md").read_text(encoding="utf-8").replace("<!-- pages -->", shown)
+        (pages / "measure.md").write_text(guide, encoding="utf-8")
+        with (pages / "web.md").open("a", encoding="utf-8") as tried:
+            tried.write(docs_web.pages(published / docs_web.FOLDER))
         sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", builder]
         return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
 

@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 import tinyml
 from tinyml import harness
-from tinyml.api.quantized import Weights
+from tinyml.api.choices import Weights
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 

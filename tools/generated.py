@@ -91,7 +91,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("-m tools.quantized_models", ("docs/quantize.md",), "the quantiser", f"minutes, {MODELS}"),
     Command(
         "-m tools.page_tables",
-        ("docs/rows.md", "docs/measure.md", "docs/npu.md", "docs/features.md"),
+        ("docs/rows.md", "docs/measure.md", "docs/npu.md", "docs/features.md", "docs/decoders.md"),
         "memory plans or kernels: tables of figures in guides",
         f"minutes, {MODELS}, QEMU, clang-19, Vela",
     ),
@@ -115,7 +115,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "-m tools.worst_cases",
-        ("docs/WORST_CASES.md", "benchmarks/worst_cases.json"),
+        ("docs/WORST_CASES.md", "benchmarks/worst_cases.json", "benchmarks/worst_ways.json"),
         "kernels or the walk of `tinyml bound` (`--measure`)",
         f"minutes, {MODELS}, QEMU",
     ),
@@ -139,10 +139,22 @@ COMMANDS: tuple[Command, ...] = (
         f"minutes, {MODELS}, QEMU",
     ),
     Command(
+        "-m tools.random_counts",
+        ("benchmarks/random_counts.json",),
+        "kernels (their C: with `--again`): random layers, for the error bars of `tinyml cost`",
+        "minutes, QEMU, RISC-V tools",
+    ),
+    Command(
         "-m tools.fit_costs",
         ("plugin/tinyml/cost/data", "docs/COSTS.md"),
         "the counts of layers: the figures of `tinyml cost`, by which kernels are chosen too",
         f"minutes, {MODELS}, CMSIS-NN",
+    ),
+    Command(
+        "-m tools.cost_errors",
+        ("plugin/tinyml/cost/data/errors", "docs/COST_ERRORS.md", "benchmarks/cost_errors.json"),
+        "the figures of `tinyml cost`, or counts of random layers: error bars",
+        f"minutes, {MODELS}",
     ),
     Command(
         "-m tools.kernel_sizes",

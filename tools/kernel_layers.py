@@ -324,6 +324,7 @@ INT16 = {
         *list(DEPTHWISE.items())[::6],
         *list(DENSE.items())[::8],
         *list(GROUPED.items())[::8],
+        *SPREAD.items(),
     ]
 }
 """Layers with int16 activations."""

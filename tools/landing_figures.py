@@ -92,9 +92,9 @@ def bars(machine: str = MACHINE) -> str:
     """Instructions, flash and RAM on a core, ours above those of the peer."""
     rows = load(ROOT / "benchmarks" / "record.json").rows
     ours = {row.sha256: row for row in rows if (row.kernels, row.machine) == (KERNELS, machine)}
-    parts: list[str] = []
-    for column, title in enumerate(("instructions", "flash", "RAM")):
-        parts.append(text(190 + 180 * column, 18, f"{title} on a {core(machine)}", "soft"))
+    parts = [text(0, 18, f"on a {core(machine)}", "soft")]
+    for column, title in enumerate(("instructions of one run", "bytes of flash", "bytes of RAM")):
+        parts.append(text(190 + 180 * column, 18, title, "soft"))
     y = 30.0
     for model in peers().models.values():
         row = ours.get(model.sha256)

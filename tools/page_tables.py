@@ -19,11 +19,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml.bench.measure import measure
+from tinyml.cores.machines import MACHINES
+from tinyml.harness import run_files
 from tinyml.pipeline import Compiled, Options, compile_model
 
 M4 = "qemu-cortex-m4"
@@ -48,6 +52,12 @@ NPU = (
     ("image classification", "mlperf_resnet_int8"),
 )
 FEATURES = ROOT / "benchmarks" / "features.json"
+DECODER_CORES = {
+    "Cortex-M3, without an FPU": "qemu-cortex-m3",
+    "Cortex-M4": M4,
+    "Cortex-M7": "qemu-cortex-m7",
+    "Cortex-M55": "qemu-cortex-m55",
+}
 CORES = {
     "Cortex-M0, M0+": "qemu-cortex-m0",
     "Cortex-M3": "qemu-cortex-m3",
@@ -120,11 +130,34 @@ def transforms_table() -> Iterator[str]:
         yield f"| {title} | {' | '.join(cells)} |"
 
 
+def writer(target: str) -> Compiled:
+    return compile_model(ROOT / "samples/writer/model.onnx", Options("writer", target, "portable"))
+
+
+def decoder_table() -> Iterator[str]:
+    """One run of samples/writer for the first row of its caches, and one for the last."""
+    yield "| Core | arena | caches | weights | instructions, first character | last character |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for title, machine in DECODER_CORES.items():
+        made = writer(MACHINES[machine].target.name)
+        last = made.graph.tensors[made.graph.states[0].tensor].shape[2] - 1
+        steps = [{"character": np.array([[1]]), "position": np.array([place])} for place in (0, last)]
+        samples = [{name: value.astype(np.int32) for name, value in step.items()} for step in steps]
+        counted = run_files(made.files, machine, samples).instructions or [0, 0]
+        yield f"| {title} | {' | '.join(f'{n:,}' for n in (*decoder_bytes(made), *counted))} |"
+
+
+def decoder_bytes(made: Compiled) -> tuple[int, int, int]:
+    states = sum(made.graph.tensors[state.tensor].bytes for state in made.graph.states)
+    return made.summary["arena_bytes"], states, made.summary["weights_bytes"]
+
+
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "rows": ("rows.md", rows_table),
     "vectors": ("measure.md", vectors_table),
     "npu": ("npu.md", npu_table),
     "transforms": ("features.md", transforms_table),
+    "decoder": ("decoders.md", decoder_table),
 }
 """By the mark around them: the page, and the lines."""
 

@@ -47,8 +47,9 @@ def main() -> int:
         layers = batch(args.seed, number, kind=args.kind)
         if args.layer:
             layers = layers.only(args.layer)
+        refused = set[str]()
         for place in places:
-            found = check(layers, place, Choices.of(number))
+            found = check(layers, place, Choices.of(number), refused)
             tallies[place].add(found)
             for name, why in found.wrong.items():
                 print(_report(layers, place, name, why, args.seed, number, args.kind), flush=True)
@@ -56,7 +57,8 @@ def main() -> int:
         print(f"\rbatch {number}, {time.monotonic() - begun:.0f} s, equal: {done}", end="", flush=True)
     print("\n")
     for place, tally in tallies.items():
-        print(f"{place}: {tally.equal} equal, {len(tally.wrong)} wrong")
+        floats = f"; {tally.compared} float layers compared with compiled code" if tally.compared else ""
+        print(f"{place}: {tally.equal} equal, {len(tally.wrong)} wrong{floats}")
         for kernel, count in tally.kernels.most_common():
             print(f"  {count:6} {kernel}")
     return 1 if any(tally.wrong for tally in tallies.values()) else 0

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/WORST_CASES.md: bounds of published models beside the worst runs that a search finds.
 
-``python -m tools.worst_cases [--check | --measure [--on qemu-cortex-m4] [--rounds 4]]``
+``python -m tools.worst_cases [--check | --measure [--ways] [--on qemu-cortex-m4] [--rounds 4]]``
 
 ``--measure`` bounds the models in the folder ``TINYML_MODELS``, and looks for inputs with many instructions
 in QEMU: zeros, extremes, saturating patterns, random values, and changes of the worst so far. The results are
 kept in benchmarks/worst_cases.json. A run above a bound, or deeper than its stack, ends the command.
+``--measure --ways`` does so for trees, sorting and boxes (tools/worst_ways.py), without published models.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,10 +27,10 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
-from tinyml.bounds import bound_generated
-from tinyml.harness.generated import Generated, read_generated
+from tinyml.harness.generated import Generated
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
+from tools import worst_ways
 
 MODELS = {
     "mlperf_ad_int8": "AD, dense",
@@ -113,13 +113,7 @@ def row(path: Path, machine: harness.Machine, rounds: int) -> Row:
     """Bound a model and search for its worst run."""
     random = np.random.default_rng(38)
     compiled = compile_model(path, Options("model", machine.target.name))
-    with tempfile.TemporaryDirectory(prefix="tinyml-") as name:
-        folder = Path(name)
-        for file, text in compiled.files.items():
-            (folder / file).write_text(text, encoding="utf-8")
-        model = read_generated(folder)
-        bound = bound_generated(model, machine, folder)
-        image = harness.build(model, machine, folder)
+    with worst_ways.linked(compiled, machine) as (model, bound, image):
         samples = first_inputs(model, random)
         worst, best, stack = 0, samples[0], 0
         for _ in range(rounds):
@@ -148,19 +142,22 @@ def row(path: Path, machine: harness.Machine, rounds: int) -> Row:
     )
 
 
-def page(rows: Sequence[Row]) -> str:
+def core_of(machine: str) -> str:
+    return machine.removeprefix("qemu-cortex-").upper().replace("M0", "M0+")
+
+
+def page(rows: Sequence[Row], ways: Sequence[worst_ways.Way]) -> str:
     lines = []
     for one in rows:
         above = f"{100 * (one.bound / one.worst - 1):.2f} %"
-        core = one.machine.removeprefix("qemu-cortex-").upper().replace("M0", "M0+")
         cells = (
-            *(MODELS[one.model], core, f"{one.bound:,}", f"{one.worst:,}", above),
+            *(MODELS[one.model], core_of(one.machine), f"{one.bound:,}", f"{one.worst:,}", above),
             f"{one.exact} of {one.layers}",
             "" if one.cycles is None else f"{one.cycles:,}",
             *(f"{one.stack_bound:,}", f"{one.stack_used:,}"),
         )
         lines.append(f"| {' | '.join(cells)} |\n")
-    return TEXT + "".join(lines)
+    return TEXT + "".join(lines) + worst_ways.section(ways, MACHINES, core_of)
 
 
 def load() -> list[Row]:
@@ -173,11 +170,16 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="exit with 1 if the page is not current")
     parser.add_argument("--measure", action="store_true", help="bound and run the models again")
+    parser.add_argument(
+        "--ways", action="store_true", help="measure what takes its way by data, nothing else"
+    )
     parser.add_argument("--on", action="append", choices=MACHINES, help="only these machines (repeatable)")
     parser.add_argument("--rounds", type=int, default=4, help="of the search (default: %(default)s)")
     args = parser.parse_args()
-    if args.measure:
-        machines = args.on or MACHINES
+    machines = args.on or MACHINES
+    if args.measure and args.ways:
+        worst_ways.measure(machines, args.rounds, changed)
+    elif args.measure:
         kept = {(one.model, one.machine): one for one in load()} if RECORD.is_file() else {}
         folder = Path(os.environ["TINYML_MODELS"])
         for name in MODELS:
@@ -188,7 +190,7 @@ def main() -> int:
         order = [kept[name, machine] for name in MODELS for machine in MACHINES if (name, machine) in kept]
         text = json.dumps([asdict(one) for one in order], indent=1) + "\n"
         RECORD.write_text(text, encoding="utf-8")
-    text = page(load())
+    text = page(load(), worst_ways.load())
     if args.check:
         return int(PAGE.read_text(encoding="utf-8") != text)
     PAGE.write_text(text, encoding="utf-8")

@@ -21,7 +21,7 @@ from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation
 from tinyml.bounds.stated_turns import turns_by_line
 from tinyml.bounds.walk_program import SOURCES, read_findings
 from tinyml.cost.instructions import disassemble
-from tools import worst_cases
+from tools import worst_cases, worst_ways
 
 
 def decoded(*lines: str) -> list[Operation]:
@@ -130,8 +130,12 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
 
 def test_the_page_of_worst_cases_is_current() -> None:
     rows = worst_cases.load()
-    assert worst_cases.PAGE.read_text(encoding="utf-8") == worst_cases.page(rows)
+    ways = worst_ways.load()
+    assert worst_cases.PAGE.read_text(encoding="utf-8") == worst_cases.page(rows, ways)
     assert {row.model for row in rows} == set(worst_cases.MODELS)
     for row in rows:
         assert row.worst <= row.bound <= 1.05 * row.worst, row
         assert row.stack_used <= row.stack_bound <= row.stack_used + 64, row
+    assert {way.machine for way in ways} == set(worst_cases.MACHINES)
+    for way in ways:
+        assert way.worst <= way.bound <= 1.2 * way.worst, way

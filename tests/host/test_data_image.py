@@ -72,7 +72,7 @@ def test_records_are_those_of_c(tmp_path: Path) -> None:
     expected: dict[str, int] = {}
     for layout, name in player_docs.names().items():
         c_name = next(
-            (known for known in (f"tinyml_play_{name}_s8", f"tinyml_play_{name}") if known in declared),
+            (known for known in (f"tinyml_play_{name}", f"tinyml_play_{name}_s8") if known in declared),
             C_NAMES.get(name, ""),
         )
         if not c_name:

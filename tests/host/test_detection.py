@@ -118,6 +118,23 @@ def same(found: list[Array], wanted: list[Array], options: Mapping[str, Any]) ->
     return equal and np.allclose(found[0][0, :rows], wanted[0][0, :rows], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_score_that_is_no_number(place: int) -> None:
+    """Comparisons with it are false: its class wins only if it comes first; then the box does not count."""
+    table = Value.constant("anchors", np.tile(np.asarray([0.5, 0.5, 0.2, 0.2], np.float32), (3, 1)))
+    graph = tflite_graph.read(Path("m.tflite"), detector(USUAL, 3, 3, table), {})
+    scores = np.asarray([[[0.5, 0.6, 0.7], [0.4, 0.8, 0.6], [0.9, 0.3, 0.3]]], np.float32)
+    scores[0, 1, place] = np.nan
+    boxes = np.asarray([[[0, 0, 0, 0], [40, 0, 0, 0], [0, 40, 0, 0]]], np.float32)
+    samples = dict(zip(graph.inputs, [boxes, scores], strict=True))
+    (values,) = interpret(optimize(graph), [samples])
+    compiled = compile_graph(graph, "m", ORIGIN, Options(target="host"))
+    (found,) = run_batch([Item("m", compiled.files, [samples])])["m"].outputs
+    for name in graph.outputs:
+        np.testing.assert_allclose(found[name], values[name], rtol=1e-5, atol=1e-6)
+    assert values[graph.outputs[3]][0] == (2 if place == 0 else 3)
+
+
 @pytest.mark.parametrize("kind", ["float32", "uint8"])
 def test_equal_to_litert(kind: str) -> None:
     items, wanted, problems, boxes = [], {}, [], 0

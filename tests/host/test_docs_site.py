@@ -47,6 +47,13 @@ def test_every_page_is_reached(site: Path) -> None:
             assert f"{page.stem}.html" in linked
 
 
+def test_pages_of_reports_are_shown(site: Path) -> None:
+    guide = (site / "measure.html").read_text(encoding="utf-8")
+    for name in ("report", "summary"):
+        assert f'<iframe src="reports/{name}.html"' in guide
+        assert "digits" in (site / "reports" / f"{name}.html").read_text(encoding="utf-8")
+
+
 def test_commands_and_names(site: Path) -> None:
     commands = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     for verb in VERBS:

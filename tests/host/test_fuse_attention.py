@@ -180,6 +180,90 @@ def test_a_constant_mask_that_hides_what_follows_is_no_tensor() -> None:
     compare(before, after)
 
 
+def decoder(*lines: str, by: str = "add", position: str = "int64[1]") -> list[str]:
+    """One query of two heads and a cache of nine keys, masked by ``m``, which the lines make of ``p``."""
+    masked = (
+        f"b: float32[2x1x9] = Binary(s, m; {ADD})"
+        if by == "add"
+        else "b: float32[2x1x9] = Where(m, s, const float32[scalar] {-inf})"
+    )
+    return [
+        f"input p: {position}",
+        *(f"input {name}: float32[2x{rows}x4]" for name, rows in (("q", 1), ("k", 9), ("v", 9))),
+        "kt: float32[2x4x9] = Transpose(k; perm=0x2x1)",
+        "s: float32[2x1x9] = MatMul(q, kt; round_once=False)",
+        *lines,
+        masked,
+        "w: float32[2x1x9] = Softmax(b; axis=2, beta=1.0)",
+        "y: float32[2x1x4] = MatMul(w, v; round_once=False)",
+        "output y",
+    ]
+
+
+def compared(function: str, left: str, right: str, name: str = "c", to: str = "bool") -> str:
+    return f"{name}: {to}[9] = Binary({left}, {right}; clamp=-infxinf, function={function}, round_once=False)"
+
+
+KEYS = "const int64[9] {0 1 2 3 4 5 6 7 8}"
+LOW, NONE = "const float32[scalar] {-inf}", "const float32[scalar] {0}"
+FURTHER = "l: int64[1] = Binary(p, const int64[1] {1}; clamp=-infxinf, function=add, round_once=False)"
+POSITIONS: dict[str, tuple[list[str], int]] = {
+    "hidden": (decoder(compared("greater", KEYS, "p"), f"m: float32[9] = Where(c, {LOW}, {NONE})"), 0),
+    "visible": (decoder(compared("less_equal", KEYS, "p", "m"), by="where"), 0),
+    "length": (decoder(compared("less", KEYS, "p", "m"), by="where"), -1),
+    "length_of_a_position": (decoder(FURTHER, compared("less", KEYS, "l", "m"), by="where"), -1),
+    "two_masks": (
+        decoder(
+            FURTHER,
+            compared("less", KEYS, "l", "c"),
+            compared("less_equal", KEYS, "p", "d"),
+            "m: bool[9] = Binary(c, d; clamp=-infxinf, function=and, round_once=False)",
+            by="where",
+        ),
+        0,
+    ),
+    "finite": (
+        decoder(
+            compared("greater", KEYS, "p"),
+            f"m: float32[9] = Where(c, const float32[scalar] {{-3.4e+38}}, {NONE})",
+        ),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_mask_of_a_position_is_a_position(name: str) -> None:
+    lines, past = POSITIONS[name]
+    before, after = fused(lines)
+    node = after.nodes[-1]
+    assert isinstance(node.op, Attention)
+    assert (node.op.causal, node.op.past, node.inputs[3]) == (True, past, "")
+    rng = np.random.default_rng(1)
+    tensors = {n: random_values(rng, before.tensors[n]) for n in before.inputs if n != "p"}
+    first = 1 if past and name == "length" else 0
+    for position in range(first, 9 + first):  # all at which a key is seen
+        sample = tensors | {"p": np.array([position])}
+        np.testing.assert_allclose(interpret(after, sample)["y"], interpret(before, sample)["y"], rtol=1e-5)
+
+
+MASKS = {
+    "a_window": [compared("equal", KEYS, "p", "m")],
+    "the_other_end": [compared("greater", KEYS, "p", "m")],
+    "no_order": [compared("less_equal", "const int64[9] {0 2 1 3 4 5 6 7 8}", "p", "m")],
+    "two_keys_at_a_time": [compared("less_equal", "const int64[9] {0 0 1 1 2 2 3 3 4}", "p", "m")],
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_another_mask_stays(name: str) -> None:
+    _, after = fused(decoder(*MASKS[name], by="where"))
+    node = after.nodes[-1]
+    assert isinstance(node.op, Attention)
+    assert node.inputs[3] == "m"
+    assert len(node.inputs) == 4
+
+
 def bytes_(round_once: bool, softmax: str, *between: str, name: str = "s") -> list[str]:
     quant = " q(0.02, -3)"
     axis = 3 if softmax == "SoftmaxTable" else -1
@@ -250,6 +334,17 @@ STAYS = {
     "scores_are_an_output": [*floats(), "output s"],
     "weights_are_an_output": [*floats(), "output p"],
     "another_axis": [line.replace("axis=3", "axis=2") for line in floats()],
+    "another_axis_between_reshapes": [
+        "input q: float32[2x9x4]",
+        "input k: float32[2x4x9]",
+        "input v: float32[2x9x4]",
+        "s: float32[2x9x9] = MatMul(q, k; round_once=False)",
+        "a: float32[2x1x9x9] = Reshape(s; shape=2x1x9x9)",
+        "p: float32[2x1x9x9] = Softmax(a; axis=2, beta=1.0)",
+        "b: float32[2x9x9] = Reshape(p; shape=2x9x9)",
+        "o: float32[2x9x4] = MatMul(b, v; round_once=False)",
+        "output o",
+    ],
     "another_function": floats("a: float32[1x2x9x9] = Unary(s; function=exp)", name="a"),
     "a_mask_before_the_scale": [
         MASK,
@@ -275,14 +370,14 @@ def test_stays(name: str) -> None:
     assert after.is_unchanged(before)
 
 
-@pytest.mark.parametrize("played", [True, False])
-def test_the_player_computes_the_parts(played: bool) -> None:
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_player_computes_both(apart: bool) -> None:
     origin = Provenance("g", "0" * 64, "")
-    compiled = compile_graph(graph_of(BYTES["onnx"]), "g", origin, Options(played=played))
+    compiled = compile_graph(graph_of(BYTES["onnx"]), "g", origin, Options(attention_apart=apart))
     kinds = {node.op.kind for node in compiled.graph.nodes}
-    assert ("MatMul" in kinds, "AttentionInt8" in kinds) == (played, not played)
-    if played:
-        assert list(program_of(compiled).calls())
+    assert ("MatMul" in kinds, "AttentionInt8" in kinds) == (apart, not apart)
+    calls = {call.function for call in program_of(compiled).calls()}
+    assert ("tinyml_attention_s8" in calls) == (not apart)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -153,4 +153,4 @@ def test_the_api() -> None:
     assert default.flash_bytes is not None
     assert small.flash_bytes < default.flash_bytes
     with pytest.raises(ConfigError, match="cannot optimize for 'fast'"):
-        tinyml.compile(DIGITS, optimize="fast")
+        tinyml.compile(DIGITS, optimize="fast")  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.base.errors import ToolError
 from tinyml.cores.boards import Board
 from tinyml.projects import folder
 from tinyml.verbs.cli import main
@@ -42,6 +43,46 @@ def test_a_zephyr_application(tmp_path: Path) -> None:
     assert "- nrf52840dk/nrf52840" in (app / "tests" / "digits" / "testcase.yaml").read_text()
     assert "west build -b nrf52840dk/nrf52840" in (app / "AGENTS.md").read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"app"}
+
+
+@pytest.mark.parametrize(
+    "board, modules",
+    [
+        ("qemu_cortex_m3", "$(tinyml zephyr-module)"),
+        ("qemu_cortex_m4", "$(tinyml zephyr-module);$(tinyml zephyr-module)/boards"),
+    ],
+)
+def test_a_manifest_without_the_module(
+    board: str,
+    modules: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site = mock.Mock(module=None, our_module=ROOT)
+    monkeypatch.setattr("tinyml.harness.zephyr.site.find_site", lambda: site)
+    monkeypatch.delenv("EXTRA_ZEPHYR_MODULES", raising=False)
+    assert make(tmp_path / "one", "-b", board) == 0
+    said = capsys.readouterr().out
+    assert f'export EXTRA_ZEPHYR_MODULES="{modules}"\nNext: west build -b {board}' in said
+    assert "west build -t run" in said
+    monkeypatch.setenv("EXTRA_ZEPHYR_MODULES", f"{ROOT};{ROOT / 'boards'}")
+    assert make(tmp_path / "two", "-b", board) == 0
+    assert "EXTRA_ZEPHYR_MODULES" not in capsys.readouterr().out
+    lines = (tmp_path / "one" / "prj.conf").read_text().splitlines()
+    assert "README.md says how" in lines[lines.index("CONFIG_TINYML=y") - 2]
+
+
+def test_no_zephyr_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = mock.Mock(side_effect=ToolError("Zephyr was not found", "run it inside the workspace"))
+    monkeypatch.setattr("tinyml.harness.zephyr.site.find_site", failing)
+    assert make(tmp_path / "app", "-b", "nrf52840dk/nrf52840") == 0
+    said = capsys.readouterr().out
+    assert "A build needs Zephyr: Zephyr was not found" in said
+    assert "--bare-metal" in said
+    assert "&& west flash" in said
 
 
 def test_odd_names_in_a_makefile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,9 +36,26 @@ FILES = {
     "m.pt": (archive("m/data.pkl", "m/version"), "a PyTorch file", 'torch.load("m.pt", weights_only=False)'),
     "script.pt": (archive("m/data.pkl", "m/code/__torch__.py"), "TorchScript", 'torch.jit.load("script.pt")'),
     "m.pt2": (archive("m/archive_format", "m/data.pkl"), "torch.export", 'torch.export.load("m.pt2")'),
+    "old.pth": (
+        pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2),
+        "a PyTorch file of the old format",
+        'torch.load("old.pth"',
+    ),
     "m.pkl": (pickle.dumps({"a": 1}), "a pickled Python object", "tinyml.load(model).save"),
     "m.json": (b'{"learner":{}}', "a model of XGBoost", "onnxmltools.convert_xgboost"),
     "m.zip": (archive("other"), "it is a zip archive", "give an ONNX (.onnx)"),
+    "junk.pt": (
+        bytes(range(128, 228)),
+        "100 bytes that begin with 80 81 82 83 84 85 86 87, which is no file of PyTorch either",
+        "give an ONNX (.onnx)",
+    ),
+    "junk.h5": (bytes(3000), "3,000 bytes, all zero, which is no file of Keras either", "give an ONNX"),
+    "notes.onnx": (
+        b"to do:\n  train it",
+        "a text file that begins with 'to do: train it', neither ONNX nor TensorFlow Lite",
+        "give an ONNX",
+    ),
+    "page.tflite": (b"\n<!DOCTYPE html><html>", "a web page (a download that failed?)", "give an ONNX"),
     "broken.pt": (b"PK\x03\x04 and nothing", "cannot be read", "give an ONNX (.onnx)"),
 }
 

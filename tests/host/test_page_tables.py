@@ -29,3 +29,8 @@ def test_arenas_with_rows(title: str, name: str, optimize: str) -> None:
         pytest.skip("the published models are not here: set TINYML_MODELS")
     sizes = " | ".join(f"{size:,}" for size in page_tables.row_bytes(name, optimize))
     assert f"| {title} | {sizes} |" in page_tables.written(ROOT / "docs" / "rows.md", "rows"), RUN
+
+
+def test_the_memory_of_a_decoder() -> None:
+    sizes = " | ".join(f"{size:,}" for size in page_tables.decoder_bytes(page_tables.writer("cortex-m4")))
+    assert f"| Cortex-M4 | {sizes} |" in page_tables.written(ROOT / "docs" / "decoders.md", "decoder"), RUN

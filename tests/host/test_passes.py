@@ -136,9 +136,29 @@ def whole_numbers(s: Sketch) -> Tensor:
     return s.add(Binary("mul"), x, s.real(8))
 
 
+def blocks(s: Sketch) -> Tensor:
+    """64 outputs of 64 inputs: integers of four bits, a scale for each 32."""
+    random = np.random.default_rng(5)
+    steps, scales = (
+        random.integers(-8, 8, (64, 2, 32)),
+        random.uniform(0.01, 0.1, (64, 2, 1)).astype(np.float32),
+    )
+    return s.constant((steps.astype(np.float32) * scales).reshape(64, 64))
+
+
+def factors_before_blocks(s: Sketch) -> Tensor:
+    return s.add(Dense(), s.add(Binary("mul"), floats(s, 1, 64), s.real(64)), blocks(s))
+
+
+def one_factor_before_blocks(s: Sketch) -> Tensor:
+    return s.add(Dense(), s.add(Binary("mul"), floats(s, 1, 64), s.constant([0.5])), blocks(s))
+
+
 @pytest.mark.parametrize(
     "make,left",
     [
+        (factors_before_blocks, "Binary Dense"),
+        (one_factor_before_blocks, "Dense"),
         (after_conv, "Conv"),
         (after_conv_without_bias, "Conv"),
         (after_depthwise, "DepthwiseConv"),

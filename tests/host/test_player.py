@@ -126,7 +126,7 @@ def test_random_layers(number: int) -> None:
 
 FILES = (
     *("quantised", "movement", "pools", "reduce", "binary", "convolution", "softmax", "unary"),
-    *("normalization", "arg_reduce", "choice", "recurrent", "trees"),
+    *("attention", "normalization", "arg_reduce", "choice", "recurrent", "trees"),
 )
 PLAYED = 1000 if is_deep() else 1
 """Cases of a file that are played."""

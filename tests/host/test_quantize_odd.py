@@ -81,6 +81,15 @@ def test_biases_of_gemm(shape: tuple[int, ...], tmp_path: Path) -> None:
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
+@pytest.mark.parametrize("beta", [0.0, -2.5])
+def test_factors_of_biases_of_gemm(beta: float, tmp_path: Path) -> None:
+    nodes = [node("Gemm", "x w b", "y", beta=beta)]
+    result = quantize_small(model_of(nodes, {"w": noise(6, 4), "b": noise(4)}, [3, 6]), tmp_path, (3, 6))
+    assert kinds(result) == {"Gemm": "int8"}
+    assert result.report.decibels > 30
+    compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
 def test_classes_and_places_have_no_noise(tmp_path: Path) -> None:
     """The figures are those of the scores, whichever output comes first; a wrong class is no error of 1."""
     nodes = [

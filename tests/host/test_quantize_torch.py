@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The guide "I have a PyTorch model" with PyTorch itself: from a trained module to C, by both exporters."""
+"""The guide docs/quantize.md with PyTorch itself: from a trained module to C, by both exporters."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_layer_that_ends_the_program_is_found_among_many(monkeypatch: pytest.M
     made = batch(3, 0, size=16)
     culprit = made.graph.nodes[11].name
 
-    def run(part: Batch, place: Place, choices: Choices) -> Tally:
+    def run(part: Batch, place: Place, choices: Choices, refused: set[str]) -> Tally:
         names = [node.name for node in part.graph.nodes]
         if culprit in names:
             raise ToolError("the program ended")

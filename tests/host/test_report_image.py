@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from tinyml.bounds.elf import Elf, Section
+from tinyml.pipeline import Options
+from tinyml.report.collect import collect
 from tinyml.report.image import CODE, CONSTANTS, VALUES, ZEROS, bytes_by_owner, image_bytes
 from tinyml.verbs.cli import main
 
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 MAP = """
 Discarded input sections
 
@@ -49,6 +54,30 @@ ELF = Elf(
     ),
     (),
 )
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["tinyml.yaml", "CMake"])
+def test_over_budget(
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The settings that fit are priced as tinyml.yaml writes them; what CMake alone knows has another way."""
+    app, build = tmp_path / "app", tmp_path / "build"
+    for folder in (app, build):
+        folder.mkdir()
+    shutil.copy(DIGITS, app / "model.onnx")
+    (app / "CMakeLists.txt").write_text("find_package(Zephyr)\n")
+    if known:
+        (app / "tinyml.yaml").write_text("models:\n  - {name: digits, file: model.onnx}\n")
+    (build / "CMakeCache.txt").write_text(f"APPLICATION_SOURCE_DIR:PATH={app}\n")
+    report = collect(app / "model.onnx", Options("digits", "cortex-m3"))
+    monkeypatch.setattr(
+        sys.modules[bytes_by_owner.__module__], "reports_of_build", lambda folder, name: [report]
+    )
+    assert main(["report", "-d", str(build), "--ram", "1400"]) == 1
+    said = capsys.readouterr().out
+    assert "over budget: RAM: 1,680 bytes of 1,400" in said
+    assert ("try: `optimize: " in said) == known
+    assert ("tinyml report MODEL" in said) != known
 
 
 def test_bytes_belong_to_libraries() -> None:

@@ -31,6 +31,7 @@ def test_the_suite_runs_every_sample_on_a_core_and_on_native_sim() -> None:
     assert boards["mlperf_tiny"] == set(test_mlperf_tiny.BOARDS)
     assert boards["digits"] <= set(applications.DIGITS_BOARDS)
     assert boards["gesture_own"] == {"qemu_cortex_m3", "qemu_cortex_m4", applications.NATIVE}
+    assert boards.pop("writer") == {"qemu_cortex_m4", applications.NATIVE}  # slow without an FPU
     usual = {"qemu_cortex_m3", applications.NATIVE}
     assert all(found - {"qemu_cortex_m4"} == usual for found in boards.values()), boards
 

@@ -112,7 +112,7 @@ def test_the_plot() -> None:
     assert found.plot("ram").count("<circle") == 5
     assert "width" in found._repr_html_()
     with pytest.raises(ConfigError, match="unknown cost 'time'"):
-        found.plot("time")
+        found.plot("time")  # type: ignore[arg-type]
 
 
 def test_trials_that_another_process_still_runs_do_not_count(tmp_path: Path) -> None:

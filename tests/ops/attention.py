@@ -72,7 +72,14 @@ def operands(op: Heads, joined: bool) -> list[Array]:
     ]
 
 
-def floats(name: str, *size: int, joined: bool = False, mask: Array | None = None, **more: Any) -> Case:
+def floats(
+    name: str,
+    *size: int,
+    joined: bool = False,
+    mask: Array | None = None,
+    position: Array | None = None,
+    **more: Any,
+) -> Case:
     heads, queries, keys, depth, values = size
     named = places((heads, queries, keys, depth, values), joined)
     if mask is not None:
@@ -81,6 +88,8 @@ def floats(name: str, *size: int, joined: bool = False, mask: Array | None = Non
         named |= {"mask_starts": tuple(h * per_head for h in range(heads)), "mask_step": step}
     op = Attention(**named, **more)
     inputs = operands(op, joined)
+    if position is not None:
+        return op_case(name, op, [*inputs, mask, position])
     return op_case(name, op, [*inputs, mask] if mask is not None else inputs)
 
 
@@ -132,6 +141,11 @@ CASES: list[Case] = [
     floats("empty", 2, 7, 9, 5, 3, mask=NOTHING, empty=True),
     floats("low", 2, 7, 9, 5, 3, mask=~SEEN, low=-3.0),
     floats("one_query", 4, 1, 33, 8, 8),
+    floats("position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
+    floats("position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
+    floats("position_of_the_end", 2, 3, 9, 4, 6, causal=True, past=-3, position=np.array([8])),
+    floats("position_and_mask", 1, 3, 12, 4, 6, causal=True, mask=real(8, 3, 12), position=np.array([4])),
+    floats("position_before", 2, 3, 12, 4, 6, causal=True, past=-2, position=np.array([0])),
     quantised("bytes", 2, 7, 9, 5, 3),
     quantised("bytes_long", 2, 5, 99, 64, 64, score=0.4),
     quantised("bytes_odd", 3, 3, 35, 7, 9, zero=-128),
@@ -147,4 +161,6 @@ CASES: list[Case] = [
     quantised("bytes_steep", 1, 8, 300, 4, 4, score=0.9),
     quantised("bytes_one_query", 4, 1, 33, 8, 8),
     quantised("bytes_one_element", 1, 3, 2, 1, 1),
+    quantised("bytes_fifteen", 2, 3, 15, 8, 6),
+    quantised("bytes_causal_sixteen", 1, 16, 16, 8, 5, causal=True),
 ]

@@ -41,6 +41,9 @@ def test_on_the_host(make_project: MakeProject) -> None:
     summary = json.loads(project.generated("digits.json").read_text())
     assert f"tinyml: {memory_line(summary)}" in said
     assert f"{summary['arena_bytes']:,} bytes of arena in RAM" in said
+    objects = {path.stem for path in project.folder.rglob("*.o")}
+    assert {Path(name).stem for name in summary["sources"]["runtime"]} <= objects
+    assert not objects & {"conv_f32", "lstm_f32", "player"}, "only kernels in use are compiled"
     done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
     assert answers(done.stdout) == ANSWERS
 

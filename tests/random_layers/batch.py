@@ -35,6 +35,7 @@ SHARES = {
     "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
     "blocked": 0.0,  # only by name
     "transposed": 0.0,  # the same with int8
+    "transposed_int16": 0.0,  # and with int16 activations
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
 }
 
@@ -95,7 +96,7 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
-    return as_kind(made.graph(), kind)
+    return as_kind(made.graph(), "int16" if kind == "transposed_int16" else kind)
 
 
 def _in_groups(rng: np.random.Generator, case: Weighted) -> Weighted:

@@ -32,7 +32,7 @@ def together() -> tuple[Graph, dict[str, Array]]:
     outputs: list[str] = []
     for number, case in enumerate(CASES):
         graph = case.graph()
-        names = {name: f"c{number}_{name}" for name in graph.tensors}
+        names = {name: f"c{number}_{name}" for name in graph.tensors} | {"": ""}
         tensors |= {names[t.name]: replace(t, name=names[t.name]) for t in graph.tensors.values()}
         for node in graph.nodes:
             inputs, results = (tuple(names[n] for n in part) for part in (node.inputs, node.outputs))

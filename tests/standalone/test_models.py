@@ -34,6 +34,7 @@ from tools import benchmarks
 ABSENT = pytest.mark.skip(reason="no published models here (TINYML_MODELS names their folder)")
 RECORDED = {(row.sha256, row.machine) for row in record.load(benchmarks.RECORD).rows if row.kernels == "auto"}
 TURNS = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55")
+WITH_FPU = TURNS[2:]
 LARGE_MACS = 2_000_000  # of a float model on a core that has no FPU
 
 
@@ -49,8 +50,10 @@ def mark(model: Published, machine: str, kernels: str) -> Any:
 
 
 def core_of(model: Published) -> str:
-    """The core on which a model always runs. They take turns, by the name of the model."""
-    return TURNS[zlib.crc32(str(model).encode()) % len(TURNS)]
+    """The core on which a model always runs. They take turns, by the name of the model; large ones where
+    arithmetic is in instructions."""
+    cores = WITH_FPU if not model.is_int8 and int(model.row["macs"]) > LARGE_MACS else TURNS
+    return cores[zlib.crc32(str(model).encode()) % len(cores)]
 
 
 def cases() -> Iterator[Any]:

@@ -93,6 +93,7 @@ def test_report_of_a_pack_alone(pack: Path, tmp_path: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert "family arm" in said
     assert "over budget: RAM" in said
+    assert "try: tinyml report MODEL" in said
 
 
 def test_report_with_the_model(pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,8 +79,10 @@ def test_layers(machine: str) -> None:
         ("qemu-cortex-m4", "grouped", {"conv_groups_dsp_s8", "conv_dsp_s8"}),
         ("qemu-cortex-m4", "transposed", {"conv_apart_pairs_s8", "conv_apart_dsp_s8"}),
         ("qemu-cortex-m4", "int16", {"conv_dsp_s16", "depthwise_dsp_s16", "dense_dsp_s16", "conv_s16"}),
+        ("qemu-cortex-m4", "transposed_int16", {"conv_apart_dsp_s16", "conv_apart_s16"}),
         ("qemu-cortex-m55", "grouped", {"conv_groups_mve_s8"}),
         ("qemu-cortex-m55", "transposed", {"conv_apart_mve_s8"}),
+        ("qemu-cortex-m55", "transposed_int16", {"conv_apart_mve_s16"}),
     ],
 )
 def test_some_of_the_campaign(machine: str, kind: str, kernels: set[str]) -> None:

@@ -11,16 +11,22 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor, TensorType
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.indexing.gather import GatherElements
+from tinyml.ops.indexing.scatter import ScatterElements, ScatterND
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
+from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8
 from tinyml.ops.reduce.reduce import Reduce
+from tinyml.ops.resize.axis import Axis, Sampling
 from tinyml.ops.resize.bilinear import ResizeBilinear
+from tinyml.ops.resize.resize import ResizeWeighted
 from tinyml.ops.resize.tflite import Grid
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.top_k import TopK
@@ -65,6 +71,11 @@ def _groups() -> Iterator[tuple[str, Iterator[Graph]]]:
     yield "stored_weights", _stored(np.random.default_rng(35))
     yield "words", _words()
     yield "choices", _choices(np.random.default_rng(36))
+    yield "integer_reductions", _reductions()
+    yield "scattered_updates", _scattered(np.random.default_rng(39))
+    yield "resized", _resized()
+    yield "transposed", _transposed(np.random.default_rng(38))
+    yield "recurrent_bytes", _recurrent(np.random.default_rng(37))
 
 
 def _stored(rng: np.random.Generator) -> Iterator[Graph]:
@@ -111,6 +122,74 @@ def _choices(rng: np.random.Generator) -> Iterator[Graph]:
     yield _layer("elements", GatherElements(1), [_real("x", 1, 4, 3, 2), places])
 
 
+def _reductions() -> Iterator[Graph]:
+    quant = Quant.per_tensor(0.1, 0)
+    for dtype, own in ((DType.INT8, SMALL), (DType.UINT8, SMALL), (DType.INT16, quant), (DType.INT32, None)):
+        x = Tensor("x", (2, 3, 4, 2), dtype, own)
+        yield _layer(f"largest_{dtype.value}", Reduce("max", (1, 2)), [x])
+        yield _layer(f"smallest_{dtype.value}", Reduce("min", (3,)), [x])
+    for function in ("sum", "prod", "l1", "sum_square"):
+        yield _layer(f"whole_{function}", Reduce(function, (0, 2)), [Tensor("x", (2, 3, 4, 2), DType.INT32)])
+    yield _layer("any", Reduce("any", (1,)), [Tensor("x", (2, 5), DType.BOOL)])
+
+
+def _scattered(rng: np.random.Generator) -> Iterator[Graph]:
+    """Updates that replace what is there, or are combined with it; some places come twice."""
+    for reduction, dtype in (("none", DType.INT8), ("add", DType.FLOAT32), ("max", DType.INT16)):
+        quant = SMALL if dtype is DType.INT8 else None
+        x, one = (Tensor(name, shape, dtype, quant) for name, shape in (("x", (3, 4, 2)), ("u", (2, 4, 2))))
+        places = _known("i", rng.integers(-3, 3, (2, 1)).astype(np.int64))
+        yield _layer(f"scatter_{reduction}", ScatterND(reduction), [x, places, one])
+        index = _known("i", rng.integers(-3, 3, one.shape).astype(np.int32))
+        yield _layer(f"scatter_elements_{reduction}", ScatterElements(reduction, 0), [x, index, one])
+
+
+def _resized() -> Iterator[Graph]:
+    for mode in ("linear", "cubic"):
+        axes = tuple(Axis(size, size / 2) for size in (3, 1, 4, 3))
+        yield _layer(f"resize_{mode}", ResizeWeighted(axes, Sampling(mode)), [_real("x", 2, 2, 2, 2)])
+    crop = Sampling("linear", "tf_crop_and_resize", extrapolation=7.0)
+    axes = (Axis(1), Axis(4, 4 / 3, (-0.5, 1.2)), Axis(2, 1.0, (0.1, 0.9)), Axis(2))
+    yield _layer("resize_crop", ResizeWeighted(axes, crop), [_real("x", 1, 3, 2, 2)])
+
+
+def _transposed(rng: np.random.Generator) -> Iterator[Graph]:
+    """Parts of the outputs are convolutions, some of which begin inside the input."""
+    for name, strides, pads, outputs in (("one", (2, 3), (0, 1), (5, 8)), ("inside", (1, 2), (2, 4), (3, 4))):
+        weights = rng.normal(size=(2, 3, 3, 2)).astype(np.float32)
+        op = ConvTranspose(strides=strides, pads=pads, outputs=outputs, clamp=(-1.0, np.inf))
+        operands = [_real("x", 1, 3, 4, 2), _known("w", weights), _known("b", rng.normal(size=2).astype("f"))]
+        yield _layer(f"transposed_{name}", op, operands)
+    weights = rng.normal(size=(2, 2, 2, 1)).astype(np.float32)
+    apart = ConvTranspose(strides=(2, 1), pads=(0, 0), dilations=(1, 2), outputs=(6, 6), groups=2)
+    yield _layer("transposed_in_groups", apart, [_real("x", 1, 3, 4, 2), _known("w", weights)])
+
+
+def _recurrent(rng: np.random.Generator) -> Iterator[Graph]:
+    """RNN, GRU and LSTM of quantised ONNX models; with and without all steps and first states."""
+    ops = (
+        RecurrentInt8("rnn", scale=0.008, sequence=False),
+        RecurrentInt8("gru", scale=0.008, reverse=True),
+        RecurrentInt8("gru", scale=0.008, linear_before_reset=True, wide=True),
+        RecurrentInt8("lstm", scale=0.008, zero_point=-3),
+    )
+    for number, op in enumerate(ops):
+        rows = GATES[op.cell] * CELLS
+        x = Tensor("x", (STEPS, BATCHES, INPUTS), DType.INT8, SMALL)
+        weights = [
+            _known(
+                name,
+                rng.integers(-127, 128, (rows, size)).astype(np.int8),
+                Quant((0.01,) * rows, (0,) * rows, 0),
+            )
+            for name, size in (("w", INPUTS), ("r", CELLS))
+        ]
+        biases = rng.integers(-9000, 9000, rows + (CELLS if op.second_bias else 0)).astype(np.int32)
+        states = [Tensor("h", (BATCHES, CELLS), *op.state_type)] if number % 2 else []
+        states += [Tensor("c", (BATCHES, CELLS), *op.cell_type)] if op.cell == "lstm" else []
+        yield _layer(f"{op.cell}_bytes_{number}", op, [x, *weights, _known("b", biases), *states])
+
+
 def _together(name: str, graphs: Iterator[Graph]) -> Graph:
     """One graph of several, which have nothing in common: building it takes no longer than building one."""
     tensors: dict[str, Tensor] = {}
@@ -153,7 +232,9 @@ def samples(graph: Graph) -> dict[str, Array]:
     found = {}
     for name in graph.inputs:
         tensor = graph.tensors[name]
-        if tensor.dtype.is_float:
+        if tensor.dtype is DType.BOOL:
+            found[name] = rng.random(tensor.shape) < 0.3
+        elif tensor.dtype.is_float:
             found[name] = rng.normal(size=tensor.shape).astype(np.float32)
         else:
             low, high = tensor.dtype.limits

@@ -66,6 +66,20 @@ def test_models_in_cmake_that_are_optimised_for_size_without_an_fpu(tmp_path: Pa
     assert "libtinyml_cmsis_nn.a" not in rules
 
 
+def test_an_error_in_a_first_build_is_mended_without_pristine(tmp_path: Path) -> None:
+    """CMake leaves no build.ninja, and west runs ninja alone: a file of ours runs CMake again."""
+    app = copy_of_digits(tmp_path / "app")
+    build, manifest = app / "build", app / "tinyml.yaml"
+    right = manifest.read_text()
+    manifest.write_text(right.replace("file:", "fiel:"))
+    words: list[str | Path] = ["west", "build", "-b", HOST, "-d", build, app, "-t", "build.ninja"]
+    assert "did you mean 'file'?" in run(words, app, check=False)
+    assert "did you mean 'file'?" in run(words, app, check=False), "ninja has run CMake, which fails again"
+    manifest.write_text(right)
+    run(words, app)
+    assert "digits/digits.c" in (build / "build.ninja").read_text()
+
+
 @pytest.mark.tenth("half of a set-up")
 def test_a_manifest_without_the_option_is_reported(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")

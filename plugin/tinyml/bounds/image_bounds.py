@@ -80,6 +80,7 @@ class Bound:
         return self.instructions != self.least_instructions
 
     def as_json(self) -> dict[str, Any]:
+        """Plain data, for files."""
         return {
             "model": self.model,
             "core": self.core,

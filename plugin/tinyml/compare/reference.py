@@ -22,6 +22,7 @@ from tinyml.importers.states import states_of
 from tinyml.ir import Array, Graph, Node
 from tinyml.ir.interpreter import initial_state, interpret
 from tinyml.ops.framework.registration import is_from_outside
+from tinyml.ops.indexing.tensor_scatter import TensorScatter
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.halves import widen
@@ -89,8 +90,8 @@ class OnnxRuntime(Reference):
         model = read_onnx(file)
         widen(model.graph)  # float16 is computed in float32, by the C too
         self.states = states_of(model)
-        firsts = initial_state(graph).values()
-        self.first = {state.input: first for state, first in zip(self.states, firsts, strict=True)}
+        firsts = first_states(graph)
+        self.first = {state.input: first for state, first in zip(self.states, firsts, strict=False)}
         updates = {state.output for state in self.states}
         self.outputs = [value.name for value in model.graph.output if value.name not in updates]
         self.inner = {
@@ -117,6 +118,21 @@ class OnnxRuntime(Reference):
             outputs = self.graph.padded([found[name] for name in self.outputs])
             answers.append(Answer(outputs, inner))
         return answers
+
+
+def first_states(graph: Graph) -> list[Array]:
+    """Before the first run. In the file, a cache that grows has no rows yet."""
+    producers, states = graph.producers(), {state.tensor for state in graph.states}
+    found = []
+    for state, first in zip(graph.states, initial_state(graph).values(), strict=True):
+        node = producers.get(state.update)
+        if node is not None and isinstance(node.op, TensorScatter) and len(node.inputs) > 2:
+            start = producers.get(node.inputs[2])
+            rows = node.inputs[2] if start is None else start.inputs[0]
+            if rows in states:
+                first = np.take(first, [], axis=node.op.axis)
+        found.append(first)
+    return found
 
 
 def _array(value: Any) -> Array:

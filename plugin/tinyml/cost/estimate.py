@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tinyml.cores.core_data import SAME_CODE
+from tinyml.cost.error_bars import DOUBTFUL, find_bars
 from tinyml.cost.model import Code, CostModel, Speed, find_model
 from tinyml.cost.small_code import ratios
 from tinyml.ir import Layer
@@ -44,6 +46,13 @@ class Estimate:
     constants_bytes: int  # weights, and the descriptions of layers and tensors
     layers: dict[int, int] = field(default_factory=dict)  # instructions by step
     unmeasured: tuple[str, ...] = ()  # kernels of which nothing is known on the core
+    error: float | None = None  # of the instructions, as a part of them; None if it is not known
+    unchecked: tuple[str, ...] = ()  # kernels of which no layers were held out
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the instructions are known well enough to be of use."""
+        return self.instructions is not None and self.error is not None and self.error <= DOUBTFUL
 
     @property
     def flash_bytes(self) -> int:
@@ -65,12 +74,26 @@ def errors_of(model: Compiled) -> str:
     found = estimate_for(model)
     if found and found.unmeasured:
         return f"no estimate of instructions: never measured: {', '.join(found.unmeasured)}"
+    if found is None or not found.is_sure:
+        return _unknown(found)
     small = "; for -Os scaled by the averages of five models" if "compile_flag" in model.summary else ""
     core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
     return (
-        f"estimated, not counted{core}; on the models that the figures were fitted to at most "
-        f"{costs.instructions.error:.0%} from the counted instructions and {costs.code.error:.0%} from the "
-        f"linked code, for layers of unusual shapes more (docs/COSTS.md){small}"
+        f"estimated, not counted{core}; the instructions are within {found.error:.0%} by the layers that the "
+        f"figures were not fitted to (95 % of them, docs/COST_ERRORS.md), the code within "
+        f"{costs.code.error:.0%} (docs/COSTS.md){small}"
+    )
+
+
+def _unknown(found: Estimate | None) -> str:
+    """Why an estimate says nothing about instructions."""
+    if found is not None and found.error is not None:
+        why = f"the error bar of layers like these is {found.error:.0%} of the estimate"
+    else:
+        names = ", ".join(found.unchecked) if found else ""
+        why = f"estimates of these kernels were never compared with layers held out: {names}"
+    return (
+        f"instructions unknown: {why} (docs/COST_ERRORS.md); `tinyml cost --count` counts them on an emulator"
     )
 
 
@@ -91,7 +114,18 @@ def estimate(model: Compiled, costs: CostModel) -> Estimate:
         int(model.summary["weights_bytes"]) + round(extra),
         {step: round(scale.instructions * amount) for step, amount in spent.items()},
         unmeasured,
+        *_error(model, costs.target, spent),
     )
+
+
+def _error(model: Compiled, target: str, spent: Mapping[int, float]) -> tuple[float | None, tuple[str, ...]]:
+    """How far off the sum of all layers may be, and the kernels that say nothing about it."""
+    bars = find_bars(target)
+    layers = [(model.selected[step].kernel.name, amount) for step, amount in spent.items()]
+    if bars is None:
+        return None, tuple(dict.fromkeys(name for name, _ in layers))
+    unchecked = dict.fromkeys(name for name, amount in layers if amount and name not in bars.kernels)
+    return bars.of_model(layers), tuple(unchecked)
 
 
 def _watch_bytes(model: Compiled) -> int:

@@ -27,7 +27,7 @@ def instructions(content: bytes, core: str) -> int | None:
     try:
         graph = read_graph(ModelFile(Path("model.onnx"), content))
         whole = _instructions(compile_built(graph, Options("model", core)))
-        return whole or _instructions(compile_built(graph, Options("model", core, played=True)))
+        return whole or _instructions(compile_built(graph, Options("model", core, attention_apart=True)))
     except TinymlError:
         return None
 

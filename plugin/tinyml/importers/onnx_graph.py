@@ -35,9 +35,10 @@ from tinyml.importers.outputs import (
 from tinyml.importers.reasons import onnx_reason
 from tinyml.importers.states import states_of
 from tinyml.importers.unsupported import Complaints
-from tinyml.importers.variables import declared_states
+from tinyml.importers.variables import declared_states, own_states
 from tinyml.ir import Graph, Shape, Tensor
 from tinyml.ops import catalog  # noqa: F401  (registers the readers)
+from tinyml.ops.attention.grown import is_cache, read_attention
 from tinyml.ops.control.choose import chosen
 from tinyml.ops.framework.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
 
@@ -91,6 +92,7 @@ class _Reader:
         for value in proto.input:
             if value in inputs or value.name in remembered:
                 values[value.name] = input_tensor(self.build, value, shapes.get(value.name)).name
+        self.build.states = {values[name] for name in remembered}
         self._initializers(constants, values)
         self._nodes(proto.node, values, self.opsets)
         self._complain_of_unread(value.name for value in proto.output)
@@ -104,7 +106,7 @@ class _Reader:
                 )
             if value.name not in values:
                 raise ModelError(f"no node computes the model's output {value.name!r}")
-        states = declared_states(self.build, list(remembered.values()), values)
+        states = declared_states(self.build, list(remembered.values()), values) + own_states(self.build)
         if len(set(names)) != len(names):
             raise ModelError("two outputs of the model have the same name", "export the model again")
         check_bounds(self.build)
@@ -273,16 +275,24 @@ class _Reader:
             return self._function(self.functions[(domain, node.op_type)], node, inputs)
         reader = ONNX_READERS.get((domain, node.op_type))
         if reader is not None:
-            attributes = {a.name: attribute_value(a) for a in node.attribute}
             check_text(node)
-            read = OnnxNode(
-                node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes
-            )
-            return reader(read, self.build)
+            return reader(self._read(node, domain, opset, inputs), self.build)
+        if (
+            (domain, node.op_type) == ("", "Attention")
+            and len(inputs) > 5
+            and is_cache(self.build, inputs[4])
+        ):
+            return read_attention(self._read(node, domain, opset, inputs), self.build)
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
         raise _unknown(domain, node.op_type)
+
+    def _read(
+        self, node: onnx.NodeProto, domain: str, opset: int, inputs: tuple[Tensor | None, ...]
+    ) -> OnnxNode:
+        attributes = {a.name: attribute_value(a) for a in node.attribute}
+        return OnnxNode(node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes)
 
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]

@@ -5,8 +5,18 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from pathlib import Path
+
+SHOWN = 200
+"""Bytes of an unknown file that are looked at."""
+
+OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+"""What torch.save() wrote first before PyTorch 1.6: a number, pickled."""
+
+NEITHER = ", neither ONNX nor TensorFlow Lite"
+FRAMEWORKS = {".h5": "Keras", ".keras": "Keras", ".pt": "PyTorch", ".pth": "PyTorch", ".pt2": "PyTorch"}
 
 ELSE = "give an ONNX (.onnx) or TensorFlow Lite (.tflite) file"
 
@@ -45,6 +55,9 @@ def recognise(content: bytes, path: str) -> tuple[str, str]:
     """What a file is that is no model for us, and what to try."""
     name, stem = Path(path).name, Path(path).stem
     what, lines = _recognise(content)
+    framework = FRAMEWORKS.get(Path(path).suffix.lower())
+    if what.endswith(NEITHER) and framework:
+        what = f"{what.removesuffix(NEITHER)}, which is no file of {framework} either"
     return what, lines.format(name=name, stem=stem) if lines else ELSE
 
 
@@ -57,11 +70,29 @@ def _recognise(content: bytes) -> tuple[str, str]:
         return _archive(content)
     if content.startswith(b"\x89HDF"):
         return "it is an HDF5 file (Keras?)", KERAS
+    if content.startswith(OLD_TORCH):
+        return "it is a PyTorch file of the old format", TORCH
     if content[:1] == b"\x80" and content[1:2] in b"\x02\x03\x04\x05":
         return "it is a pickled Python object", PICKLE
     if content.startswith((b'{"learner"', b"{L\x00\x00\x00\x00\x00\x00\x00\x07learner", b"binf")):
         return "it is a model of XGBoost", BOOSTED
-    return "its content is neither ONNX nor TensorFlow Lite", ""
+    return f"{_first_bytes(content)}{NEITHER}", ""
+
+
+def _first_bytes(content: bytes) -> str:
+    """What a file of no known format has, for a person who knows where it came from."""
+    if not content.strip(b"\0"):
+        return f"it has {len(content):,} bytes, all zero"
+    try:
+        text = content[:SHOWN].decode("utf-8", "strict" if len(content) <= SHOWN else "ignore")
+    except UnicodeDecodeError:
+        text = "\0"
+    if not all(letter.isprintable() or letter in "\r\n\t" for letter in text) or b"\0" in content[:SHOWN]:
+        return f"it has {len(content):,} bytes that begin with {content[:8].hex(' ')}"
+    if re.match(r"\s*<(!doctype\s+html|html|head)\b", text, re.IGNORECASE):
+        return "it is a web page (a download that failed?)"
+    begin = " ".join(text.split())[:40]
+    return f"it is a text file that begins with {begin!r}"
 
 
 def _archive(content: bytes) -> tuple[str, str]:

@@ -16,6 +16,11 @@ from tinyml.ir import Array, Node, State, Tensor, TensorType
 from tinyml.ops.framework.reading import MALFORMED, Builder
 from tinyml.ops.reshape import Reshape
 
+GROWS = (
+    "a past that grows is a state only inside Attention and MultiHeadAttention; else export the model with a "
+    "cache of the longest length, into which it writes at a position: docs/decoders.md"
+)
+
 
 @dataclass
 class _Variable:
@@ -105,11 +110,23 @@ def _check_fits(variable: _Variable, state: Tensor, current: Tensor) -> None:
         )
 
 
+def _grows(old: Tensor, new: Tensor) -> bool:
+    """Whether a tensor is another one with more rows."""
+    if len(old.shape) != len(new.shape) or old.dtype is not new.dtype:
+        return False
+    return sum(a != b for a, b in zip(old.shape, new.shape, strict=True)) == 1 and new.elements > old.elements
+
+
 def copied(build: Builder, tensor: Tensor) -> Tensor:
     """A tensor of its own with the same value, as the update of a state must be."""
     copy = build.tensor(f"{tensor.name}/next", tensor.type)
     build.nodes.append(Node(copy.name, Reshape(tensor.shape), (tensor.name,), (copy.name,)))
     return copy
+
+
+def own_states(build: Builder) -> tuple[State, ...]:
+    """States that operators of an ONNX model keep, and the file does not name."""
+    return tuple(State(tensor.name, build.updates[tensor.name].name) for tensor in build.own_states)
 
 
 def declared_states(
@@ -125,7 +142,7 @@ def declared_states(
             raise ModelError(
                 f"the state {state.input!r} ({old.dtype.value} {old.shape}), its first value {first.shape} "
                 f"and {state.output!r} ({new.dtype.value} {new.shape}) do not match",
-                EXAMPLE,
+                GROWS if _grows(old, new) else EXAMPLE,
             )
         if new.is_constant or new.name in olds:
             new = copied(build, new)

@@ -81,8 +81,8 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def for_player(steps: Sequence[Pass]) -> tuple[Pass, ...]:
-    """Without what the player has no kernels for: it computes attention as its parts."""
+def without_attention(steps: Sequence[Pass]) -> tuple[Pass, ...]:
+    """Attention stays products and a softmax, of which the costs are known."""
     return tuple(step for step in steps if step is not fuse_attention)
 
 

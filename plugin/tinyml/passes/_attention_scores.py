@@ -21,10 +21,9 @@ from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
+from tinyml.passes._attention_positions import HIDES, position_of
 from tinyml.passes.editor import Editor
 
-HIDES = -1e9
-"""What is added to a score so that its weight is 0: this or less."""
 NO_ROWS = Rows((), 0)
 BYTES = np.arange(-128, 128).astype(np.int8)
 
@@ -49,7 +48,7 @@ def path_to(edit: Editor, name: str) -> Path | None:
         softmax = _alone(edit, name)
     if empty is None or softmax is None or not isinstance(softmax.op, Softmax | SoftmaxTable):
         return None
-    rank = len(edit.tensors[name].shape)
+    rank = len(edit.tensors[softmax.outputs[0]].shape)
     if softmax.op.axis % rank != rank - 1:
         return None
     between: list[Node] = []
@@ -156,6 +155,8 @@ class Scores:
     low: float = -math.inf
     rows: Rows = NO_ROWS
     past: int | None = None  # causal
+    position: str = ""  # the past is counted from it
+    masked_by: str = ""  # what hides keys, whether it stays or not
 
 
 def scores_of(edit: Editor, path: Path) -> Scores | None:
@@ -237,8 +238,12 @@ def _masked(edit: Editor, found: Scores, name: str, lead: tuple[int, ...], truth
     if int(np.prod(shape)) != int(np.prod(lead)):
         return None
     past = _past(mask, lead) if not truth or found.low <= HIDES else None
+    found = replace(found, masked_by=name)
     if past is not None:
         return replace(found, past=past)
+    moving = position_of(edit, name, (lead[-2], lead[-1])) if not truth or found.low <= HIDES else None
+    if moving is not None:
+        return replace(found, position=moving[0], past=moving[1])
     numbers = np.broadcast_to(np.arange(mask.elements).reshape(mask.shape), shape)
     rows = rows_of(numbers.reshape(-1, *lead[-2:]))
     return None if rows is None else replace(found, mask=name, rows=rows)

@@ -55,6 +55,11 @@ class Editor:
         """Whether a node is still part of the graph."""
         return id(node) in self._slot_of
 
+    def order(self, node: Node) -> tuple[int, int]:
+        """By which nodes are sorted as they are computed."""
+        slot = self._slot_of[id(node)]
+        return slot, self._index_in(slot, node)
+
     def producer(self, name: str) -> Node | None:
         """The node that computes a tensor; None for inputs, states and constants."""
         return self._producers.get(name)
@@ -103,7 +108,7 @@ class Editor:
     def replace(self, old: Node | Sequence[Node], new: Iterable[Node]) -> None:
         """Put ``new`` nodes where (the last of) the ``old`` ones stood."""
         olds = [old] if isinstance(old, Node) else list(old)
-        last = max(olds, key=lambda node: self._order(node))
+        last = max(olds, key=self.order)
         slot = self._slot_of[id(last)]
         place = self._index_in(slot, last)
         for number, node in enumerate(new, start=1):
@@ -157,10 +162,6 @@ class Editor:
         return source.with_nodes(self.nodes, self.tensors.values())
 
     # --- bookkeeping ---------------------------------------------------------------------------
-
-    def _order(self, node: Node) -> tuple[int, int]:
-        slot = self._slot_of[id(node)]
-        return slot, self._index_in(slot, node)
 
     def _index_in(self, slot: int, node: Node) -> int:
         return next(i for i, other in enumerate(self._slots[slot]) if other is node)

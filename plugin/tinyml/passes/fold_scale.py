@@ -14,6 +14,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ops.shared.quant import NO_CLAMP
+from tinyml.ops.weighted.block_form import block_form
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.passes.editor import Editor, sweep_until_stable
 
@@ -63,6 +64,8 @@ def _fold_before(edit: Editor, node: Node) -> bool:
         return False
     weights, bias, axis = terms
     factor, offset = found.factor, found.offset
+    if np.any(factor != factor.flat[0]) and _packed(layer.input(1).value):
+        return False
     if not op.mixes_channels:
         times = weights.shape[-1] // factor.size
         factor, offset = np.repeat(factor, times), np.repeat(offset, times)
@@ -71,6 +74,11 @@ def _fold_before(edit: Editor, node: Node) -> bool:
         scaled = weights * factor, bias + share
     source = before.inputs[found.operand]
     return _rewrite(edit, [before, node], replace(node, inputs=(source, *node.inputs[1:])), *scaled)
+
+
+def _packed(weights: Array) -> bool:
+    """Whether weights are a few bits in blocks along the inputs: with other factors they would be floats."""
+    return any(block_form(weights, bits) is not None for bits in (4, 8))
 
 
 def _terms(layer: Layer) -> tuple[Array, Array, int] | None:

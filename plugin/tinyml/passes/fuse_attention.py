@@ -73,7 +73,7 @@ def _fuse(edit: Editor, second: Node) -> bool:
         return False
     op, more = found
     names = (*(operand.name for operand in operands), *more)
-    if operand_problem(op, [edit.tensors[name] for name in names]) is not None:
+    if operand_problem(op, [edit.tensors[name] if name else None for name in names]) is not None:
         return False
     fused = Node(second.name, op, names, (result.name,))
     if isinstance(op, AttentionInt8) and not has_form(cast(Layer[AttentionInt8], edit.layer(fused))):
@@ -94,7 +94,7 @@ def _floats(
     if any(t.dtype is not DType.FLOAT32 or t.quant is not None for t in tensors):
         return None
     scores = scores_of(edit, path)
-    if scores is None or (path.empty and path.empty != scores.mask):
+    if scores is None or (path.empty and path.empty != scores.masked_by):
         return None
     if softmax.beta != 1.0 and (scores.mask or scores.softcap):
         return None
@@ -103,12 +103,14 @@ def _floats(
         scale=scores.scale * softmax.beta * operands[0].factor * operands[1].factor,
         softcap=scores.softcap,
         low=scores.low,
-        empty=bool(path.empty),
+        empty=bool(path.empty) and not scores.position,
         causal=scores.past is not None,
         past=scores.past or 0,
         mask_starts=scores.rows.starts,
         mask_step=scores.rows.step,
     )
+    if scores.position:
+        return op, ("", scores.position)
     return op, (scores.mask,) if scores.mask else ()
 
 

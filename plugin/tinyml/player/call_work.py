@@ -115,6 +115,16 @@ def _recurrent(gates: int) -> Callable[[Members], int]:
     return work
 
 
+def _recurrent_bytes(gates: int) -> Callable[[Members], int]:
+    """Rows come in groups of four, elements in vectors of at most 16."""
+
+    def work(members: Members) -> int:
+        inputs, hidden = int(members[".inputs"]), int(members[".hidden"])
+        return _number(members, ".steps", ".batches") * gates * (hidden + 3) * (inputs + hidden + 46)
+
+    return work
+
+
 def _lstm(members: Members) -> int:
     inputs, cells = int(members[".inputs"]), int(members[".cells"])
     outputs = int(members.get(".outputs", members[".cells"]))
@@ -144,12 +154,34 @@ def _resize(members: Members) -> int:
     return 16 * _number(members, ".batches", ".channels", ".out_h", ".out_w")
 
 
+def _resize_weighted(members: Members) -> int:
+    outputs, taps = 1, 1
+    for axis in range(LOOPS):
+        place = f".axes[{axis}]."
+        outputs *= int(members[f"{place}out"])
+        taps *= int(members[f"{place}taps"]) if f"{place}places" in members else 1
+    return outputs * (4 * taps + 32)
+
+
 def _top_k(members: Members) -> int:
     return _number(members, ".rows", ".step", ".depth") * (int(members[".count"]) + 1) * 4
 
 
 def _packed_rows(members: Members) -> int:
     return int(members[".count"]) * (2 * int(members[".steps.inputs"]) + 16)
+
+
+def _attention(members: Members) -> int:
+    """Two queries at a time; sixteen keys, or elements of a row."""
+    heads, queries, keys, depth, values = (
+        int(members[f".at.{name}"]) for name in ("heads", "queries", "keys", "depth", "values")
+    )
+    return heads * (queries + 1) * (keys + 16) * (depth + values + 32)
+
+
+def _apart(members: Members) -> int:
+    """Of a convolution that is a part of the record."""
+    return _conv({name.removeprefix(".conv"): value for name, value in members.items()})
 
 
 def _pool(members: Members) -> int:
@@ -177,6 +209,7 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
         _number(members, ".rows", ".columns") * (16 * int(members[".depth"]) + 1)
     ),
     records.CONV_FLOAT: _conv,
+    records.CONV_APART_F32: _apart,
     records.DENSE_FLOAT: _dense,
     records.BINARY_FLOAT: lambda members: 4 * _count(members),
     records.UNARY_FLOAT: lambda members: 16 * int(members[".count"]),
@@ -185,6 +218,7 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     ),
     records.POOL_FLOAT: _pool,
     records.REDUCE_F32: lambda members: _nests(members, 16, 1),
+    records.REDUCE_WHOLE: lambda members: _nests(members, 16, 16),
     records.NORMALIZE_F32: lambda members: _nests(members, 16, 16),
     records.ARG_REDUCE: lambda members: _count(members) * (4 * int(members[".depth"]) + 1),
     records.CAST: lambda members: 16 * int(members[".count"]),
@@ -208,13 +242,19 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.COMPARE_BYTES: lambda members: 16 * _count(members),
     records.WHERE: lambda members: 16 * _count(members),
     records.GATHER_ELEMENTS: lambda members: 16 * _count(members),
+    records.SCATTER: lambda members: 16 * int(members[".count"]) * (int(members[".elements"]) + 1),
+    records.SCATTER_ELEMENTS: lambda members: 32 * _count(members),
+    records.RESIZE_WEIGHTED: _resize_weighted,
     records.TOP_K: _top_k,
     records.RESIZE_BILINEAR: _resize,
     records.DENSE_SPARSE: _dense,
     records.DENSE_RUNS: _dense,
     records.DENSE_BLOCKS: _blocks,
     records.PACKED_ROWS: _packed_rows,
+    records.ATTENTION_S8: _attention,
+    records.ATTENTION_F32: _attention,
     records.RECURRENT: _recurrent(1),
+    records.RECURRENT_S8: _recurrent_bytes(1),
     records.LSTM_S8: _lstm,
     records.LSTM_F32: _lstm,
     records.QUANTIZE: lambda members: 16 * int(members[".count"]),
@@ -231,6 +271,8 @@ _BY_CHECK: dict[str, Callable[[Members], int]] = {  # by the check of kernels wh
     "tinyml_check_table_s16": lambda members: 8 * int(members[".count"]),
     "tinyml_check_gru_f32": _recurrent(3),
     "tinyml_check_recurrent_lstm_f32": _recurrent(4),
+    **{f"tinyml_check_gru{variant}_s8": _recurrent_bytes(3) for variant in ("", "_dsp", "_mve")},
+    **{f"tinyml_check_recurrent_lstm{variant}_s8": _recurrent_bytes(4) for variant in ("", "_dsp", "_mve")},
     "tinyml_check_depthwise_conv_rvv_s8": _ring,
     "tinyml_check_depthwise_conv_f32": lambda members: _outputs(members) * (_taps(members) + 1),
 }

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tinyml.player import records
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
@@ -124,6 +126,13 @@ ALL = (
     _bytes(213, "dense_f32_s8", records.DENSE_F32_S8, 2, "dense"),
     _bytes(214, "conv_s8_to_f32", records.CONV_S8_TO_F32, 3, "conv", "weighted/filters_s8_to_f32.c"),
     _bytes(215, "dense_s8_to_f32", records.DENSE_S8_TO_F32, 2, "dense", "weighted/filters_s8_to_f32.c"),
+    replace(
+        _float(322, "conv_apart_f32", records.CONV_APART_F32, "tinyml/conv.h", "conv"),
+        sources=(
+            *("conv/conv_f32.c", "weighted/filters_f32.c", "conv/windows_f32.c"),
+            *("player/play_weighted_f32.c", "player/window.c"),
+        ),
+    ),
     own(216, "matmul_f32", records.MATMUL_F32, 3, "play_matmul.c", family="dense"),
     own(217, "matmul_s8", records.MATMUL_S8, 3, "play_matmul.c", family="dense"),
     own(

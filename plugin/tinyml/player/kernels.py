@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tinyml.player import (
+    attention_kernels,
     float_kernels,
     int16_kernels,
     more_kernels,
@@ -231,6 +232,7 @@ _ALL = (
     *int16_kernels.ALL,
     *nibble_kernels.ALL,
     *more_kernels.ALL,
+    *attention_kernels.ALL,
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}

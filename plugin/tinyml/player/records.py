@@ -128,6 +128,9 @@ CONV_FLOAT = Layout(
         *("f .out_min", "f .out_max", "I* .weights", "I* .bias"),
     )
 )
+CONV_APART_F32 = Layout(
+    (*(member.replace(".", ".conv.", 1) for member in CONV_FLOAT.members), "i .step", "i .line")
+)
 DENSE_FLOAT = Layout(
     (
         *("i .rows", "i .inputs", "i .outputs", "I* .weights", "I* .bias"),
@@ -161,6 +164,7 @@ _MATMUL = (
 )
 REDUCE_F32 = Layout((*_NESTS, "f .count", "I .compensated"))
 NORMALIZE_F32 = Layout((*_NESTS, "f .count", "f .epsilon", "I .centred"))
+REDUCE_WHOLE = Layout((*_NESTS, "H .type", "H .function"))
 ARG_REDUCE = Layout(
     (
         *(*_loops("I", "extents"), *_loops("i", "steps")),
@@ -201,6 +205,13 @@ RECURRENT = Layout(
         *("f .f_alpha", "f .f_beta", "f .g_alpha", "f .g_beta", "f .h_alpha", "f .h_beta"),
         *("I* .w", "I* .w_scales", "I* .r", "I* .r_scales", "I* .b", "I* .peepholes"),
         *("B .f", "B .g", "B .h", "B .reverse", "B .linear_before_reset", "B .input_forget", "2x"),
+    )
+)
+RECURRENT_S8 = Layout(
+    (
+        *("i .steps", "i .batches", "i .inputs", "i .hidden", "I* .w", "I* .r", "I* .rows", "I* .again"),
+        *("h .out_factor", "b .out_shift", "b .out_zero", "b .x_left", "b .h_left", "b .cell_bits"),
+        "B .reverse",
     )
 )
 _LSTM = ("i .step_stride", "i .batch_stride")
@@ -316,3 +327,37 @@ def _steps(prefix: str) -> tuple[str, ...]:
 
 DENSE_BLOCKS = Layout(("i .rows", "i .outputs", *_steps(".steps."), *_LIMITS))
 PACKED_ROWS = Layout(("I .rows", "I .count", "I .type", *_steps(".steps.")))
+_HEADS = (
+    *("i .at.heads", "i .at.queries", "i .at.keys", "i .at.depth", "i .at.values", "I* .at.starts"),
+    *("i .at.q_step", "i .at.k_step", "i .at.v_step", "i .at.y_step", "i .at.past"),
+)
+ATTENTION_S8 = Layout(
+    (
+        *(*_HEADS, "i .q_zero", "i .k_zero", "i .v_zero"),
+        *("i .score_multiplier", "i .score_shift", "i .score_zero", "I* .table", "I* .exps"),
+        *("I .numerator", "I .numerator_high", "i .shift", "i .weight_zero"),
+        *("i .out_multiplier", "i .out_shift", "i .out_zero", "H .by_table", "H .once"),
+    )
+)
+ATTENTION_F32 = Layout(
+    (
+        *(*_HEADS, "f .scale", "f .softcap", "I* .mask_starts", "i .mask_step", "f .low"),
+        *("H .empty", "H .hides"),
+    )
+)
+_HOW = ("H .how.bytes", "H .how.type", "H .how.index", "H .how.function")
+SCATTER = Layout(("I .count", "I .elements", "I .depth", *_loops("I", "sizes"), *_loops("I", "steps"), *_HOW))
+SCATTER_ELEMENTS = Layout((*_loops("I", "extents"), *_loops("i", "steps"), "I .size", "I .step", *_HOW))
+RESIZE_WEIGHTED = Layout(
+    (
+        *(
+            f"{code} .axes[{axis}].{name}"
+            for axis in range(LOOPS)
+            for code, name in (
+                *(("I", "in"), ("I", "out"), ("I", "step"), ("I", "out_step"), ("I", "taps")),
+                *(("I*", "places"), ("I*", "factors"), ("I*", "outside")),
+            )
+        ),
+        "f .extrapolation",
+    )
+)

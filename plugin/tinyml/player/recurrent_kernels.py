@@ -40,10 +40,34 @@ def _lstm(number: int, name: str, record: Layout, header: str) -> Playable:
     )
 
 
+def _bytes(number: int, name: str, variant: str = "") -> Playable:
+    """RNN, GRU and LSTM of quantised ONNX models; ``variant``: of the instructions."""
+    function = f"{name}{variant}_s8"
+    return Playable(
+        number,
+        f"tinyml_{function}",
+        records.RECURRENT_S8,
+        7,
+        "tinyml_play_recurrent_s8",
+        f"tinyml_check_{function}",
+        "tinyml/recurrent_s8.h",
+        (f"recurrent/recurrent{variant}_s8.c", "recurrent/gates_s16.c", "player/play_recurrent_s8.c"),
+    )
+
+
 ALL = (
     _recurrent(218, "rnn_f32"),
     _recurrent(219, "gru_f32"),
     _recurrent(220, "recurrent_lstm_f32"),
     _lstm(221, "lstm_s8", records.LSTM_S8, "tinyml/lstm.h"),
     _lstm(222, "lstm_f32", records.LSTM_F32, "tinyml/lstm_f32.h"),
+    _bytes(313, "rnn"),
+    _bytes(314, "gru"),
+    _bytes(315, "recurrent_lstm"),
+    _bytes(316, "rnn", "_dsp"),
+    _bytes(317, "gru", "_dsp"),
+    _bytes(318, "recurrent_lstm", "_dsp"),
+    _bytes(319, "rnn", "_mve"),
+    _bytes(320, "gru", "_mve"),
+    _bytes(321, "recurrent_lstm", "_mve"),
 )

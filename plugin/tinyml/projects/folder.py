@@ -44,6 +44,16 @@ class Application:
         return entry
 
 
+def application_of_build(build: Path) -> Application:
+    """The application that a build folder was configured for."""
+    cache = build / "CMakeCache.txt"
+    text = cache.read_text(encoding="utf-8", errors="replace") if cache.is_file() else ""
+    found = re.search(r"^APPLICATION_SOURCE_DIR:PATH=(.+)$", text, re.MULTILINE)
+    if found is None:
+        raise ConfigError(f"{build} names no application", "the folder that `west build` made")
+    return find_application(Path(found[1]), build)
+
+
 def find_application(given: Path | None, start: Path) -> Application:
     """The application in ``given``, or else the one that contains ``start``."""
     if given is not None:

@@ -17,7 +17,7 @@ from tinyml.cores.targets import find_target
 from tinyml.ir import Array, DType
 from tinyml.projects.editor import editor_files
 from tinyml.projects.sources import STOPPED, source_files
-from tinyml.projects.twister import LICENCE, PLATFORMS
+from tinyml.projects.twister import LICENCE, PLATFORMS, UNDEFINED
 
 ZEPHYR, PLATFORMIO, BARE_METAL = "zephyr", "platformio", "bare-metal"
 MOST_SCORES = 256  # of the first output that the program looks at
@@ -79,7 +79,7 @@ def _texts(plan: Plan, context: Mapping[str, Any]) -> dict[str, str]:
     if plan.kind == ZEPHYR:
         files |= {
             "CMakeLists.txt": render("projects", "app_cmake.txt.j2", context),
-            "prj.conf": f"{LICENCE}\nCONFIG_MAIN_STACK_SIZE=4096\n",
+            "prj.conf": f"{LICENCE}\nCONFIG_MAIN_STACK_SIZE=4096\n{UNDEFINED}\n",
             "sample.yaml": render("projects", "app_sample.yaml.j2", context),
             **editor_files(plan.name, plan.board),
             ".gitignore": "/build/\n/twister-out*/\n",

@@ -16,7 +16,7 @@ from tinyml.base.naming import shape_text
 from tinyml.base.png import png
 from tinyml.base.templates import render
 from tinyml.ir import Array
-from tinyml.projects.twister import LICENCE
+from tinyml.projects.twister import LICENCE, UNDEFINED
 
 MICROPHONE, ACCELEROMETER, CAMERA, CSV = "microphone", "accelerometer", "camera", "csv"
 SOURCES = (MICROPHONE, ACCELEROMETER, CAMERA, CSV)
@@ -100,7 +100,7 @@ def source_files(
         more["data.csv"] = "".join(f"{line}\n" for line in lines).encode()
     if source != CSV:
         more["app.overlay"] = render("projects", "app_overlay.j2", facts).encode()
-    lines = [LICENCE, "CONFIG_MAIN_STACK_SIZE=4096", *settings]
+    lines = [LICENCE, "CONFIG_MAIN_STACK_SIZE=4096", *settings, UNDEFINED]
     return {
         "src/main.c": render("projects", f"app_{source}.c.j2", facts).encode(),
         "src/decide.h": render("projects", "app_decide.h.j2", facts).encode(),

@@ -15,6 +15,9 @@ from tinyml.ops.framework.maths import FULL_LIBC
 from tinyml.projects import edit
 from tinyml.projects.manifest import ModelEntry
 
+UNDEFINED = "# Is TINYML an undefined symbol? README.md says how Zephyr finds it."
+"""In prj.conf, above the line at which Kconfig stops."""
+
 PLATFORMS = ("qemu_cortex_m3", "native_sim/native/64")
 """For --integration: boards that every supported Zephyr has. With -p the test runs on any other."""
 

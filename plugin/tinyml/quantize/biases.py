@@ -17,6 +17,7 @@ BIAS = 2
 
 def plain_biases(model: onnx.ModelProto) -> None:
     """Spread biases of one number, or with axes of extent 1, over the channels; Gemm allows them."""
+    _apply_factors(model)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         channels = _channels(node, constants)
@@ -34,6 +35,25 @@ def plain_biases(model: onnx.ModelProto) -> None:
     read |= {value.name for value in model.graph.output}
     for tensor in [t for t in model.graph.initializer if t.name not in read]:
         model.graph.initializer.remove(tensor)
+
+
+def _apply_factors(model: onnx.ModelProto) -> None:
+    """Multiply the biases of Gemm by its beta: the quantiser makes it part of their scale, even 0."""
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        factor = next((one for one in node.attribute if one.name == "beta"), None)
+        if node.op_type != "Gemm" or factor is None or len(node.input) <= BIAS:
+            continue
+        if factor.f == 0:
+            del node.input[BIAS:]
+        elif node.input[BIAS] in constants:
+            bias = numpy_helper.to_array(constants[node.input[BIAS]])
+            name = f"{node.name}/bias_of_beta"
+            model.graph.initializer.append(numpy_helper.from_array(bias * np.float32(factor.f), name))
+            node.input[BIAS] = name
+        else:
+            continue
+        node.attribute.remove(factor)
 
 
 def own_biases(model: onnx.ModelProto) -> None:

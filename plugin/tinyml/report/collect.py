@@ -104,7 +104,9 @@ def _estimated(compiled: Compiled) -> Estimated | None:
     if found is None:
         return None
     note = errors_of(compiled)
-    return Estimated(found.instructions, found.cycles, found.constants_bytes, found.code_bytes, note)
+    return Estimated(
+        found.instructions, found.cycles, found.constants_bytes, found.code_bytes, note, found.error
+    )
 
 
 def measured(

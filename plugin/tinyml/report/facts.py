@@ -117,6 +117,12 @@ class Estimated:
     constants_bytes: int
     code_bytes: int
     note: str
+    instructions_error: float | None = None  # as a part of them, from held-out layers; None: not known
+
+    @property
+    def bar(self) -> str:
+        """How far the instructions may be off, to be printed behind them."""
+        return "± ?" if self.instructions_error is None else f"± {self.instructions_error:.0%}"
 
     @property
     def flash_bytes(self) -> int:

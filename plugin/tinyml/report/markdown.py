@@ -23,7 +23,8 @@ def markdown(report: Report, changed: Sequence[tuple[str, Sequence[Changed]]]) -
     elif facts is None and estimated is not None:
         rows[-1] = ("estimated flash", rows[-1][1], rows[-1][2])
         if estimated.instructions is not None:
-            rows.append(("estimated instructions", f"{estimated.instructions:,}", f"on {report.target}"))
+            count = f"{estimated.instructions:,} {estimated.bar}"
+            rows.append(("estimated instructions", count, f"on {report.target}"))
         if estimated.cycles is not None:
             rows.append(("estimated cycles", f"{estimated.cycles:,}", ""))
     elif facts is not None:

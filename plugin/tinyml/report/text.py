@@ -166,7 +166,7 @@ def _estimated(report: Report, facts: Estimated, table: Table) -> None:
     others = facts.constants_bytes - report.weights_bytes
     table.add_row("est. tables", f"{others:,}", "bytes of flash: descriptions of layers and tensors")
     if facts.instructions is not None:
-        table.add_row("est. instructions", f"{facts.instructions:,}", f"per run; {facts.note}")
+        table.add_row("est. instructions", f"{facts.instructions:,} {facts.bar}", f"per run; {facts.note}")
     else:
         table.add_row("", "", facts.note)
     if facts.cycles is not None:

@@ -206,7 +206,7 @@ class Options:
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
     byte_weights: bool = False  # whether weights stay bytes where four bits would do
-    played: bool = False  # whether the player computes it, which has attention only as its parts
+    attention_apart: bool = False  # whether attention stays its parts, which have figures on every core
     bands: bool = True  # whether layers may be computed a few rows at a time; if not, all exist as a whole
 
     def __post_init__(self) -> None:

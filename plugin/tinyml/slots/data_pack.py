@@ -30,7 +30,7 @@ class Variant:
 def _variant(
     path: Path, options: Options, family: Family, version: Version, key: image.Key | None
 ) -> Variant:
-    compiled = compile_model(path, replace(options, played=True))
+    compiled = compile_model(path, options)
     return Variant(family, compiled, data_image(compiled, version, key))
 
 

@@ -30,7 +30,7 @@ def kernels_of_firmware(words: Sequence[str], target: str, folder: Path) -> list
     models = [folder / word for word in words if word.endswith(MODEL_SUFFIXES)]
     needed: set[Playable] = set()
     for model in models:
-        options = Options(target=family_of(core).target, kernels="portable", played=True)
+        options = Options(target=family_of(core).target, kernels="portable")
         needed.update(data_image(compile_model(model, options), Version(0, 0, 0, 0)).kernels)
     return chosen(core, [word for word in words if not word.endswith(MODEL_SUFFIXES)], needed)
 

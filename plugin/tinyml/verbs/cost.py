@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Cost(Verb):
     """Estimate what a model costs on a core: RAM, flash with code, instructions and cycles of a run.
 
-    Nothing is built or run, so it takes about as long as compiling the model. docs/COSTS.md shows how far
-    the estimates are off for published models; `report --on` counts. With -b BOARD, core and clock are the
+    Nothing is built or run, so it takes about as long as compiling the model. Estimated instructions have an
+    error bar (docs/COST_ERRORS.md); where too little is known, they are unknown. --count builds the model and
+    counts them on an emulator. With -b BOARD, core and clock are the
     board's, and the exit code is 1 if the model takes more memory than it has.
     """
 
@@ -32,6 +33,11 @@ class Cost(Verb):
         add_named_arguments(parser)
         add_clock_argument(parser)
         parser.add_argument(
+            "--count",
+            action="store_true",
+            help="build the model and count the instructions of a run on the machine that emulates the core",
+        )
+        parser.add_argument(
             "--json", type=Path, metavar="FILE", help="write the costs as JSON (-: to the console)"
         )
 
@@ -39,13 +45,14 @@ class Cost(Verb):
         import json
 
         from tinyml.api.compiled import build
-        from tinyml.api.costs import cost_of
+        from tinyml.api.costs import cost_of, counted
         from tinyml.api.sources import as_model
         from tinyml.verbs.report import write
 
         board = resolve_board(args)
         resolve_model(args)
-        found = cost_of(build(as_model(args.model), options_from(args, args.target)), board)
+        compiled = build(as_model(args.model), options_from(args, args.target))
+        found = (counted if args.count else cost_of)(compiled, board)
         text = json.dumps(found.as_json(), indent=1) + "\n"
         if args.json and str(args.json) == "-":
             console.file.write(text)
@@ -70,9 +77,11 @@ def _show(found: object, mhz: float | None, console: Console) -> None:
     table.add_column()
     for title, figure, unit in found.rows():
         table.add_row(title, f"{figure:,}", unit)
-    for energy in found.energies:
+    if not found.is_sure:
+        table.add_row("instructions", "unknown", "")
+    for energy in found.energies if found.is_sure else ():
         table.add_row("energy", str(energy), energy.unit())
-    if mhz is not None and (time := found.milliseconds(mhz)) is not None:
+    if mhz is not None and found.is_sure and (time := found.milliseconds(mhz)) is not None:
         table.add_row("time", f"{time:,.2f}", f"ms per run at {mhz:g} MHz, estimated")
     for title, used, most in found.shares():
         table.add_row(title, f"{used / most:.0%}", f"of {most:,} bytes")

@@ -156,7 +156,9 @@ def _show_runs(console: Console, compiled: CompiledModel, machines: list[str]) -
         count = f"{result.instructions[0]:>11,} instructions" if result.instructions else ""
         mark = "[green]agrees[/] " if found.agrees else "[red]differs[/]"
         equal = f"{found.equal:,} of {found.values:,} values equal"
-        console.print(f"  {machine:<18}{mark}  {equal:<28}{count}".rstrip())
+        if found.agrees and found.equal < found.values:  # floats
+            equal = f"{found.values:,} values within rounding"
+        console.print(f"  {machine:<17}{mark}  {equal:<25}{count}".rstrip())
         for cause in found.causes:
             console.print(f"    {cause}", markup=False, soft_wrap=True)
     return fine

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 OFFERED = ("shapes", "outputs", "optimize", "classes", "quantize", "frontend")
 """Settings of the model that the command takes; tinyml.yaml can have all others later."""
 DEFAULT_BOARD = "qemu_cortex_m3"
+EMULATED = ("qemu_", "native_", "mps2", "mps3")
+"""How the names of boards begin that run on this computer."""
 
 
 class New(Verb):
@@ -233,7 +235,7 @@ def _sample(app: folder.Application, entry: manifest.ModelEntry, given: Path | N
 
 
 def _report(console: Console, app: Path, plan: Plan, compiled: Compiled) -> None:
-    from tinyml.projects.new_application import BARE_METAL, PLATFORMIO
+    from tinyml.projects.new_application import BARE_METAL, PLATFORMIO, ZEPHYR
 
     summary = compiled.summary
     ram = summary["arena_bytes"] + summary["state_bytes"]
@@ -250,5 +252,37 @@ def _report(console: Console, app: Path, plan: Plan, compiled: Compiled) -> None
     elif plan.kind == BARE_METAL:
         command = f"make -C {place} run"
     else:
-        command = f"west build -b {plan.board or DEFAULT_BOARD} {place} && west build -t run"
+        board = plan.board or DEFAULT_BOARD
+        start = "west build -t run" if board.startswith(EMULATED) else "west flash"
+        command = f"west build -b {board} {place} && {start}"
+    if plan.kind == ZEPHYR:
+        for line in _beforehand(plan.board or DEFAULT_BOARD):
+            console.print(line, markup=False, soft_wrap=True)
     console.print(f"Next: {command}", markup=False, soft_wrap=True)
+
+
+def _beforehand(board: str) -> list[str]:
+    """What a build for Zephyr still needs here: Zephyr, or modules that its manifest does not name."""
+    from tinyml.base.errors import ToolError
+    from tinyml.harness.zephyr.site import OUR_BOARDS, find_site
+
+    try:
+        site = find_site()
+    except ToolError as error:
+        return [
+            f"A build needs Zephyr: {error.message} ({error.hint}). "
+            "`tinyml new --bare-metal` makes a program that needs a compiler only."
+        ]
+    module, needed = "$(tinyml zephyr-module)", []
+    if site.module is None:
+        needed.append((site.our_module, module))
+    if board.startswith(OUR_BOARDS):
+        needed.append((site.our_module / "boards", f"{module}/boards"))
+    given = os.environ.get("EXTRA_ZEPHYR_MODULES", "").split(";")
+    missing = [text for path, text in needed if str(path) not in given]
+    if not missing:
+        return []
+    return [
+        "Your west manifest does not name what the build needs. Once in each terminal:",
+        f'  export EXTRA_ZEPHYR_MODULES="{";".join(missing)}"',
+    ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError
+from tinyml.settings.setting import COMMAND, YAML
 from tinyml.settings.written import parse_bytes
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve
@@ -150,14 +151,15 @@ class Report(Verb):
         return 1 if report.over_budget else 0
 
 
-def _say_what_fits(report: facts.Report, model: Path, options: Options, console: Console) -> None:
+def _say_what_fits(
+    report: facts.Report, model: Path, options: Options, console: Console, place: str = COMMAND
+) -> None:
     """The settings with which the model keeps the budget that it exceeds, with the bytes of each."""
     from tinyml.pipeline import compile_model
     from tinyml.report.budget import UNNAMED, Limit
     from tinyml.report.ways_out import pricing
-    from tinyml.settings.setting import COMMAND
 
-    ways = pricing(model, options, compile_model(model, options), COMMAND)
+    ways = pricing(model, options, compile_model(model, options), place)
     used = {"ram": (report.ram_bytes, report.ram_budget_bytes)}
     used["flash"] = (report.flash_bytes, report.flash_budget_bytes)
     for kind, (needed, budget) in used.items():
@@ -192,7 +194,27 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
         if number and str(args.json) != "-":
             console.print()
         _give(report, earlier, args, console)
+        if report.over_budget and str(args.json) != "-":
+            _what_fits_in_build(report, args.build_dir, console)
     return 1 if any(report.over_budget for report in reports) else 0
+
+
+def _what_fits_in_build(report: facts.Report, build: Path, console: Console) -> None:
+    """The lines of tinyml.yaml that fit; for a model that CMake alone knows, where to ask."""
+    from tinyml.base.errors import TinymlError
+    from tinyml.projects.folder import application_of_build
+
+    try:
+        app = application_of_build(build)
+        entry = next((one for one in app.manifest().models if one.name == report.model), None)
+    except TinymlError:  # the application is elsewhere by now
+        entry = None
+    if entry is None:
+        said = "tinyml report MODEL, with the file and --ram or --flash: it prices the settings that fit"
+        console.print(f"  try: {said}", markup=False, soft_wrap=True)
+        return
+    options = entry.options(app.root, target=report.target)
+    _say_what_fits(report, entry.path(app.root), options, console, YAML)
 
 
 NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization", "summary", "input")

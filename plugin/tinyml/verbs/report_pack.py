@@ -57,7 +57,7 @@ def report_of_played(pack: Path, model: Path, options: Options, machine: str | N
 
     family, content = image_for(pack, find_target(options.target))
     watch = Watch()
-    compiled = compile_model(model, replace(options, target=FAMILIES[family].target, played=True), watch)
+    compiled = compile_model(model, replace(options, target=FAMILIES[family].target), watch)
     check_origin(pack, read_data(content), compiled)
     return report_of_model(pack, compiled, model.name, watch.stages, machine)
 
@@ -82,6 +82,13 @@ def show_pack(args: argparse.Namespace, pack: Path, board: Board | None, console
     over = report.over_budget(ram, flash)
     for problem in over:
         console.print(f"over budget: {problem}", style="bold red", markup=False)
+    if over:
+        console.print(
+            "  try: tinyml report MODEL, with the file that was packed and the same budget: it prices the "
+            "settings that fit; pack the model again with those",
+            markup=False,
+            soft_wrap=True,
+        )
     return 1 if over else 0
 
 

@@ -19,6 +19,7 @@ from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
 from tinyml.ops.attention.heads import Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
+from tinyml.ops.shared.operands import numbers_from
 from tinyml.ops.shared.quant import is_quantized, quant_of
 from tinyml.ops.softmax import int8
 from tinyml.ops.softmax.exp_table import Plan, SoftmaxTable, plan_of, rows_by_table
@@ -46,7 +47,7 @@ class AttentionInt8(Heads):
     and their softmax as int8 (``weights``).
     """
 
-    operands = (*Heads.operands, bytes_everywhere, products_fit)
+    operands = (*Heads.operands, numbers_from(0, "past"), bytes_everywhere, products_fit)
     scores: Quant = field(default=UNIT)
     table: tuple[int, ...] = ()
     scaled: Quant = field(default=UNIT)

@@ -14,7 +14,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, factors, has_form
-from tinyml.ops.attention.heads import MASK, Heads, K, Q, V, layout, starts_table
+from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, V, layout, starts_table
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.shared.quant import quant_of
@@ -32,6 +32,24 @@ class AttentionFloat(Kernel[Attention]):
         return 4 * layer.op.keys
 
     def emit(self, layer: Layer[Attention], sheet: Sheet) -> None:
+        record = sheet.record("struct tinyml_attention_f32", "params", self._members(layer, sheet))
+        word = "visible" if _hides(layer) else "mask"
+        tensors = {word: sheet.x(MASK)} if layer.has_input(MASK) else {}
+        if layer.has_input(POSITION):
+            op = layer.op
+            limited = sheet.limited(f"{sheet.x(POSITION)}[0]", *op.positions)
+            sheet.line(f"const int32_t past = {limited + op.past if op.past else limited};")
+            tensors["past"] = "&past"
+        _call(sheet, self.name, record, "struct tinyml_attention_floats", tensors)
+
+    def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
+        if layer.has_input(POSITION):
+            raise NotPlayableError("the player has no attention whose number of keys is computed")
+        members = {**self._members(layer, sheet), ".hides": int(_hides(layer))}
+        mask = sheet.x(MASK) if layer.has_input(MASK) else "NULL"
+        sheet.note(self.name, members, sheet.x(Q), sheet.x(K), sheet.x(V), mask, sheet.y(), sheet.scratch)
+
+    def _members(self, layer: Layer[Attention], sheet: Sheet) -> dict[str, object]:
         op = layer.op
         members = {
             **_places(op, sheet),
@@ -40,19 +58,17 @@ class AttentionFloat(Kernel[Attention]):
         }
         if op.empty:
             members[".empty"] = "true"
-        tensors = {}
         if layer.has_input(MASK):
             members[".mask_starts"] = sheet.table("mask_starts", np.asarray(op.mask_starts, np.int32))
             members[".mask_step"] = op.mask_step
-            word = "visible" if layer.input(MASK).dtype is DType.BOOL else "mask"
-            tensors[word] = sheet.x(MASK)
-            if word == "visible":
-                members[".low"] = sheet.number(op.low)
-        record = sheet.record("struct tinyml_attention_f32", "params", members)
-        _call(sheet, self.name, record, "struct tinyml_attention_floats", tensors)
+        if _hides(layer):
+            members[".low"] = sheet.number(op.low)
+        return members
 
-    def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
-        raise NotPlayableError("the player has no attention on floats")
+
+def _hides(layer: Layer[Attention]) -> bool:
+    """Whether the mask says which keys are seen; else it is added to the scores."""
+    return layer.has_input(MASK) and layer.input(MASK).dtype is DType.BOOL
 
 
 class AttentionBytes(Kernel[AttentionInt8]):
@@ -68,6 +84,20 @@ class AttentionBytes(Kernel[AttentionInt8]):
         return 4 * op.values + 2 * op.depth + op.keys
 
     def emit(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
+        members = self._members(layer, sheet)
+        if layer.op.by_table:
+            members[".numerator"] = f"UINT64_C({layer.op.plan.numerator})"
+        record = sheet.record("struct tinyml_attention_s8", "params", members)
+        _call(sheet, self.name, record, "struct tinyml_attention_bytes", {})
+
+    def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
+        members = self._members(layer, sheet)
+        if layer.op.by_table:
+            numerator = layer.op.plan.numerator
+            members |= {".numerator": numerator & 0xFFFFFFFF, ".numerator_high": numerator >> 32}
+        sheet.note(self.name, members, sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
+
+    def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
         (score, score_shift), (out, out_shift) = factors(layer)
         members = _places(op, sheet)
@@ -82,7 +112,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
             members[".table"] = sheet.table("scores", np.asarray(op.table, np.int8), holds="scaled scores")
         members[".exps"] = sheet.table("exps", exponentials(op), holds="exp of differences, from 0 to -255")
         if op.by_table:
-            members |= {".numerator": f"UINT64_C({op.plan.numerator})", ".shift": op.plan.shift}
+            members |= {".numerator": 0, ".shift": op.plan.shift}
         members |= {
             ".weight_zero": op.weights.zero_point,
             ".out_multiplier": out,
@@ -91,11 +121,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
             ".by_table": c.boolean(op.by_table),
             ".once": c.boolean(op.round_once),
         }
-        record = sheet.record("struct tinyml_attention_s8", "params", members)
-        _call(sheet, self.name, record, "struct tinyml_attention_bytes", {})
-
-    def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
-        raise NotPlayableError("the player has no attention on int8")
+        return members
 
 
 def fours(layer: Layer[AttentionInt8]) -> bool:

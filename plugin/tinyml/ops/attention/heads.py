@@ -17,7 +17,7 @@ import numpy as np
 from tinyml.ir import Array, Constraint, Layer, Op, Shape, given
 from tinyml.ops.shared.operands import numbers_from, present, within_limits
 
-Q, K, V, MASK = range(4)
+Q, K, V, MASK, POSITION = range(5)
 MOST_HEADS = 1024
 """That have their places in a table."""
 
@@ -78,7 +78,7 @@ class Heads(Op):
     operands: ClassVar[tuple[Constraint, ...]] = (
         present(3),
         numbers_from(1, "queries", "keys", "depth", "values"),
-        numbers_from(0, "shape", "past"),
+        numbers_from(0, "shape"),
         within_limits("queries", "keys", "depth", "values", "shape"),
         rows_inside,
     )
@@ -97,7 +97,7 @@ class Heads(Op):
     v_step: int = 0
     y_step: int = 0
     causal: bool = False
-    past: int = 0  # causal: query i sees keys up to i + past
+    past: int = 0  # causal: query i sees keys up to i + past, and a position further if there is one
 
     def label(self) -> str:
         return "attention"
@@ -128,17 +128,19 @@ class Heads(Op):
         return self.shape
 
     def macs(self, layer: Layer) -> int:
-        seen = int(self.seen().sum()) if self.causal else self.queries * self.keys
+        known = self.causal and not layer.has_input(POSITION)
+        seen = int(self.seen().sum()) if known else self.queries * self.keys
         return self.heads * seen * (self.depth + self.values)
 
-    def seen(self) -> Array:
+    def seen(self, position: int = 0) -> Array:
         """How many keys each query sees."""
         every = np.full(self.queries, self.keys)
-        return np.clip(np.arange(self.queries) + self.past + 1, 0, every) if self.causal else every
+        past = self.past + position
+        return np.clip(np.arange(self.queries) + past + 1, 0, every) if self.causal else every
 
-    def hidden(self) -> Array:
+    def hidden(self, position: int = 0) -> Array:
         """(queries, keys): which keys a query does not see."""
-        return np.arange(self.keys)[None, :] >= self.seen()[:, None]
+        return np.arange(self.keys)[None, :] >= self.seen(position)[:, None]
 
     def operands_by_head(self, inputs: Sequence[Array | None]) -> tuple[Array, Array, Array]:
         """q, k and v, each (heads, rows, elements)."""

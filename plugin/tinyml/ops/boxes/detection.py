@@ -101,8 +101,10 @@ class DetectionPostProcess(Op):
         """Rows of the output: which box, and which class."""
         kinds = min(self.kinds, self.classes)
         found = {}
-        for place, box in enumerate(self._candidates(boxes, scores.max(axis=1), self.most)):
-            best = partly_sorted(scores[box], kinds) if kinds > 1 else [int(scores[box].argmax())]
+        firsts = [_first_best(own) for own in scores]
+        top = scores[np.arange(len(scores)), firsts]
+        for place, box in enumerate(self._candidates(boxes, top, self.most)):
+            best = partly_sorted(scores[box], kinds) if kinds > 1 else [firsts[box]]
             for offset, kind in enumerate(best):
                 found[place * self.kinds + offset] = (box, kind)
         return found
@@ -113,6 +115,15 @@ class DetectionPostProcess(Op):
             found += [(box, kind) for box in self._candidates(boxes, scores[:, kind], self.per_class)]
             found = sorted(found, key=lambda pair: -float(scores[pair]))[: self.most]
         return dict(enumerate(found))
+
+
+def _first_best(scores: Array) -> int:
+    """The first of the best scores, by comparisons: NaN is it only if it comes first."""
+    best = 0
+    for index in range(1, len(scores)):
+        if scores[index] > scores[best]:
+            best = index
+    return best
 
 
 def _real(tensor: Tensor, array: Array) -> Array:

@@ -169,6 +169,8 @@ class NmsKernel(Kernel[NonMaxSuppression]):
             if quant is not None:
                 members[f".{word}_scale"] = sheet.number(quant.scale)
                 members[f".{word}_zero"] = quant.zero_point
+        if layer.has_input(PER_CLASS):
+            members[".per_class"] = count
         record = sheet.record("struct tinyml_nms", "params", members)
         values: list[str] = []
         for index, fixed in ((PER_CLASS, min(op.per_class, count)), (BOXES, count)):

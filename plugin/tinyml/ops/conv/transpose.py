@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.base.errors import ModelError
 from tinyml.ir import DType, Layer, Tensor
+from tinyml.ops.conv import transpose_int16 as int16
 from tinyml.ops.conv import transpose_integer as integer
 from tinyml.ops.conv import transpose_kernels as kernels
 from tinyml.ops.conv.transposed import ConvTranspose as ConvTranspose
@@ -33,6 +34,9 @@ register_kernels(
     integer.ConvTransposeHalves(),
     integer.ConvTransposeWide(),
     integer.ConvTransposeInt8(),
+    int16.ConvTransposeInt16Helium(),
+    int16.ConvTransposeInt16Dsp(),
+    int16.ConvTransposeInt16(),
     kernels.ConvTransposeQuantized(),
     kernels.ConvTransposeFloat(),
     kernels.ConvTransposeLoops(),

@@ -224,3 +224,6 @@ class ConvTransposeFloat(ConvTransposeLoops):
 
     def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
         emit_phases(layer, sheet, layer.op)
+
+    def play(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
+        self.emit(layer, sheet)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -71,45 +71,59 @@ def row_bytes(layer: Layer[Weighted], op: Sliding) -> int:
 
 def emit_parts(layer: Layer[Weighted], sheet: Sheet, op: Sliding, kernel: ConvInt8, function: str) -> None:
     """A call for each part."""
-    x, y = layer.input(0).shape, layer.output.shape
     sheet.include("<tinyml/conv.h>")
     columns_end = column_bytes(layer, op, kernel)
     for number, part in enumerate(parts(layer, op)):
-        rows, columns = part.rows, part.columns
-        window = {
-            "batches": x[0],
-            "in_h": x[1],
-            "in_w": x[2],
-            "in_c": x[3],
-            "out_h": rows.outputs,
-            "out_w": columns.outputs,
-            "out_c": y[3],
-            "kernel_h": part.weights.shape[1],
-            "kernel_w": part.weights.shape[2],
-            "stride_h": 1,
-            "stride_w": 1,
-            "dilation_h": rows.dilation,
-            "dilation_w": columns.dilation,
-            "pad_top": rows.pad,
-            "pad_left": columns.pad,
-        }
         conv = {
-            **{f".window.{name}": value for name, value in window.items()},
             **kernel.part_layout(part.layer, sheet, number),
             **in_zero(layer),
             **output_limits(layer),
             ".from_the_end": c.boolean(False),
         }
-        members = {
-            **{f".conv{name}": value for name, value in conv.items()},
-            ".step": op.strides[1] * y[3],
-            ".line": op.strides[0] * y[2] * y[3],
-            ".image": y[1] * y[2] * y[3],
-            ".row": columns_end,
-        }
+        members = apart_members(part, op, conv, columns_end)
         record = sheet.record(kernel.apart, f"params{number}", members)
-        place = (rows.first * y[2] + columns.first) * y[3]
-        sheet.call(function, record, sheet.x(), sheet.element(sheet.y(), place, 0), sheet.scratch)
+        call_part(part, sheet, function, record)
+
+
+def apart_members(part: Part, op: Sliding, conv: Mapping[str, object], row: int) -> dict[str, object]:
+    """Members of a record for a part: those of its convolution, and where its outputs are.
+
+    ``row`` is where a row of outputs is collected, in elements from the start of the scratch memory.
+    """
+    rows, columns = part.rows, part.columns
+    x, y = part.layer.input(0).shape, part.layer.output.shape
+    window = {
+        "batches": x[0],
+        "in_h": x[1],
+        "in_w": x[2],
+        "in_c": x[3],
+        "out_h": rows.outputs,
+        "out_w": columns.outputs,
+        "out_c": y[3],
+        "kernel_h": part.weights.shape[1],
+        "kernel_w": part.weights.shape[2],
+        "stride_h": 1,
+        "stride_w": 1,
+        "dilation_h": rows.dilation,
+        "dilation_w": columns.dilation,
+        "pad_top": rows.pad,
+        "pad_left": columns.pad,
+    }
+    return {
+        **{f".conv.window.{name}": value for name, value in window.items()},
+        **{f".conv{name}": value for name, value in conv.items()},
+        ".step": op.strides[1] * y[3],
+        ".line": op.strides[0] * y[2] * y[3],
+        ".image": y[1] * y[2] * y[3],
+        ".row": row,
+    }
+
+
+def call_part(part: Part, sheet: Sheet, function: str, record: str) -> None:
+    """Compute the outputs of a part, which begin at its first one."""
+    y = part.layer.output.shape
+    place = (part.rows.first * y[2] + part.columns.first) * y[3]
+    sheet.call(function, record, sheet.x(), sheet.element(sheet.y(), place, 0), sheet.scratch)
 
 
 def repeated_bytes(layer: Layer[Weighted], op: Sliding) -> int:

@@ -71,6 +71,8 @@ class Builder:
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
         self.own_states: list[Tensor] = []  # that operators keep without a variable in the file
+        self.states: set[str] = set()  # inputs of the file that receive an output of the previous run
+        self.filled: tuple[Tensor, int, int] | None = None  # rows of caches, rows of a run, rows at most
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
         self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
         self.narrow: dict[str, Narrow] = {}  # tensors that had fewer than eight bits in the file

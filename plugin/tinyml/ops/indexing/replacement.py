@@ -24,6 +24,12 @@ def copy_first(sheet: Sheet) -> None:
     """Copy the input to the output, unless they share memory."""
     sheet.include("<string.h>")
     y, start = sheet.y(), sheet.layer.input(0)
+    if sheet.plays:
+        if start.is_constant and not start.value.tobytes().strip(b"\0"):
+            sheet.clear(y, start.bytes)
+        elif 0 not in sheet.shared_inputs:
+            sheet.copy(sheet.x(0), y, start.bytes)
+        return
     if start.is_constant and not start.value.tobytes().strip(b"\0"):
         sheet.line(f"memset({y}, 0, {start.bytes});")
         return

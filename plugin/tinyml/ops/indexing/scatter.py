@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import LOOPS, array, merged
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.indexing.gather import known_indices, position_code
 from tinyml.ops.indexing.packed_rows import index_code
@@ -121,6 +124,21 @@ def _combined(layer: Layer[_Scatter], element: str, update: str) -> str:
     return COMBINE[op.reduction][0].format(y=element, u=update)
 
 
+def _played(layer: Layer[Any]) -> dict[str, object]:
+    """Members of struct tinyml_play_scatter_how."""
+    dtype, index = layer.output.dtype, layer.input(1).dtype
+    if index not in (DType.INT32, DType.INT64):
+        raise NotPlayableError(f"the player has no scatter with indices of {index.value}")
+    if layer.op.reduction != "none" and dtype in (DType.FLOAT64, DType.UINT64):
+        raise NotPlayableError(f"the player has no scatter that changes elements of {dtype.value}")
+    return {
+        ".how.bytes": dtype.bytes,
+        ".how.type": dtype.code,
+        ".how.index": index.code,
+        ".how.function": list(COMBINE).index(layer.op.reduction),
+    }
+
+
 class ScatterElementsLoops(InPlace[ScatterElements]):
     """Loops over the indices, in order."""
 
@@ -142,6 +160,24 @@ class ScatterElementsLoops(InPlace[ScatterElements]):
             update = f"{sheet.x(2)}[{at['i']}]"
             sheet.line(f"*to = {_combined(layer, '*to', update)};")
 
+    def play(self, layer: Layer[ScatterElements], sheet: Sheet) -> None:
+        op, indices, y = layer.op, layer.input(1), layer.output
+        copy_first(sheet)
+        if indices.elements == 0:
+            return
+        strides = list(c.contiguous(y.shape))
+        step = strides[op.axis]
+        strides[op.axis] = 0
+        extents, (steps, _) = merged(indices.shape, strides, c.contiguous(indices.shape))
+        members = {
+            **array("extents", extents, 1),
+            **array("steps", steps, 0),
+            ".size": y.shape[op.axis],
+            ".step": step,
+            **_played(layer),
+        }
+        sheet.note("tinyml_play_scatter_elements", members, sheet.x(2), sheet.x(1), sheet.y())
+
 
 class ScatterNDLoops(InPlace[ScatterND]):
     """Loops over the positions, in order, and over the elements of a piece."""
@@ -160,6 +196,26 @@ class ScatterNDLoops(InPlace[ScatterND]):
                 sheet.line(f"{y.dtype.c} *to = &{sheet.y()}[place + j];")
                 sheet.line()
                 sheet.line(f"*to = {_combined(layer, '*to', f'{sheet.x(2)}[i * {row} + j]')};")
+
+    def play(self, layer: Layer[ScatterND], sheet: Sheet) -> None:
+        indices, y = layer.input(1), layer.output
+        copy_first(sheet)
+        if layer.input(2).elements == 0:
+            return
+        depth = indices.shape[-1]
+        if depth > LOOPS:
+            raise NotPlayableError(f"its positions have {depth} indices, the player's at most {LOOPS}")
+        rest = [0] * (LOOPS - depth)
+        sizes, steps = [*y.shape[:depth], *rest], [*c.contiguous(y.shape)[:depth], *rest]
+        members = {
+            ".count": indices.elements // depth,
+            ".elements": int(np.prod(y.shape[depth:], dtype=np.int64)),
+            ".depth": depth,
+            **{f".sizes.{i}": size for i, size in enumerate(sizes)},
+            **{f".steps.{i}": step for i, step in enumerate(steps)},
+            **_played(layer),
+        }
+        sheet.note("tinyml_play_scatter", members, sheet.x(2), sheet.x(1), sheet.y())
 
 
 register_kernels(ScatterElements, ScatterElementsLoops())

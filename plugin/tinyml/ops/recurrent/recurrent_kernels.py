@@ -12,7 +12,6 @@ from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
-from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.recurrent_int8 import C0, H0, B, R, RecurrentInt8, W, X, scaling
 from tinyml.ops.shared.quant import quant_of
@@ -49,6 +48,23 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
         return weights.reshape(*weights.shape[:2], -1, 4).transpose(0, 2, 1, 3)
 
     def emit(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> None:
+        sheet.include("<tinyml/recurrent_s8.h>")
+        name = sheet.record("struct tinyml_recurrent_s8", "params", self._members(layer, sheet))
+        sheet.line("const struct tinyml_recurrent_tensors t = {")
+        sheet.depth += 1
+        for member, value in _tensors(layer, sheet).items():
+            sheet.line(f".{member} = {value},")
+        sheet.depth -= 1
+        sheet.line("};")
+        sheet.line()
+        sheet.line(f"{self.name}(&{name}, &t);")
+
+    def play(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> None:
+        tensors = _tensors(layer, sheet)
+        operands = (tensors.get(word, "NULL") for word in ("x", "h0", "c0", "y", "h", "c", "scratch"))
+        sheet.note(self.name, self._members(layer, sheet), *operands)
+
+    def _members(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
         steps, batches, inputs = layer.input(X).shape
         hidden = layer.input(R).shape[1]
@@ -77,33 +93,27 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
             members[".again"] = sheet.table(
                 "again", biases[gates * hidden :], holds="biases of recurrent sums"
             )
-        sheet.include("<tinyml/recurrent_s8.h>")
-        name = sheet.record("struct tinyml_recurrent_s8", "params", members)
-        outputs = [sheet.y(i) for i in range(len(layer.outputs))]
-        tensors = {"x": sheet.x(X), "scratch": sheet.scratch}
-        tensors |= {word: sheet.x(i) for i, word in ((H0, "h0"), (C0, "c0")) if layer.has_input(i)}
-        if op.sequence:
-            tensors["y"] = outputs.pop(0)
-        tensors["c" if op.wide else "h"] = outputs[0]
-        if op.cell == "lstm":
-            tensors["c"] = outputs[1]
-        sheet.line("const struct tinyml_recurrent_tensors t = {")
-        sheet.depth += 1
-        for member, value in tensors.items():
-            sheet.line(f".{member} = {value},")
-        sheet.depth -= 1
-        sheet.line("};")
-        sheet.line()
-        sheet.line(f"{self.name}(&{name}, &t);")
-
-    def play(self, layer: Layer[RecurrentInt8], sheet: Sheet) -> None:
-        raise NotPlayableError("the player has no recurrent layer of ONNX on int8")
+        return members
 
     def _weights(self, matrix: Array, gates: int) -> Array:
         elements = self.padded(matrix.shape[1]) - matrix.shape[1]
         return np.ascontiguousarray(
             self.order(np.pad(_groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
         )
+
+
+def _tensors(layer: Layer[RecurrentInt8], sheet: Sheet) -> dict[str, str]:
+    """The members of struct tinyml_recurrent_tensors; those that are missing are NULL."""
+    op = layer.op
+    outputs = [sheet.y(i) for i in range(len(layer.outputs))]
+    tensors = {"x": sheet.x(X), "scratch": sheet.scratch}
+    tensors |= {word: sheet.x(i) for i, word in ((H0, "h0"), (C0, "c0")) if layer.has_input(i)}
+    if op.sequence:
+        tensors["y"] = outputs.pop(0)
+    tensors["c" if op.wide else "h"] = outputs[0]
+    if op.cell == "lstm":
+        tensors["c"] = outputs[1]
+    return tensors
 
 
 _WEIGHTS = "weights in groups: the same gate of four neighbouring cells"

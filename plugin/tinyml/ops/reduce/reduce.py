@@ -91,6 +91,8 @@ FUNCTIONS = {
     ),
 }
 EXTREMES = ("max", "min")
+PLAYED_WHOLE = {"max": 0, "any": 0, "min": 1, "all": 1, "sum": 2, "prod": 3, "l1": 4, "sum_square": 5}
+"""Reductions of integers and truth values: enum tinyml_play_whole_reduction."""
 LONG_SUM_TERMS = 1024
 """With this many terms, a plain float sum would lose more than 1e-5 of the result."""
 
@@ -193,10 +195,18 @@ class ReduceLoops(Kernel[Reduce]):
 
     def play(self, layer: Layer[Reduce], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        if x.dtype is not DType.FLOAT32:
-            raise NotPlayableError(f"the player has no {op.label()} of {x.dtype.value}")
         if x.elements == 0:
             raise NotPlayableError(f"the player has no {op.label()} of nothing")
+        if not x.dtype.is_float and x.dtype is not DType.UINT64 and op.function in PLAYED_WHOLE:
+            members = {
+                **nests(x.shape, op.axes),
+                ".type": x.dtype.code,
+                ".function": PLAYED_WHOLE[op.function],
+            }
+            sheet.note("tinyml_play_reduce_whole", members, sheet.x(), sheet.y())
+            return
+        if x.dtype is not DType.FLOAT32:
+            raise NotPlayableError(f"the player has no {op.label()} of {x.dtype.value}")
         number = count(x.shape, op.axes)
         members = {
             **nests(x.shape, op.axes),

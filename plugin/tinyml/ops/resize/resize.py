@@ -14,8 +14,10 @@ import numpy as np
 
 from tinyml.base import c, limits
 from tinyml.base.errors import UnsupportedError
-from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import LOOPS
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.resize.axis import Axis, Sampling, Taps, nearest, unchanged, weights
@@ -122,6 +124,36 @@ class ResizeLoops(Kernel[ResizeWeighted]):
             if missing:
                 value = f"{' || '.join(missing)} ? {sheet.number(op.sampling.extrapolation)} : sum"
             sheet.line(f"{sheet.y()}[{target or '0'}] = {value};")
+
+    def play(self, layer: Layer[ResizeWeighted], sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        tables = [weights(a, size, op.sampling) for a, size in zip(op.axes, x.shape, strict=True)]
+        missing = LOOPS - len(x.shape)
+        if missing < 0 or max(*x.shape, *y.shape) > DType.INT16.limits[1]:
+            raise NotPlayableError(f"the player resizes at most {LOOPS} axes of less than 32,768 elements")
+        members: dict[str, object] = {".extrapolation": sheet.number(op.sampling.extrapolation)}
+        for number in range(missing):
+            members |= _axis(number, (1, 1, 0, 0, 1))
+        order = sorted(range(len(tables)), key=lambda axis: tables[axis] is not None)
+        for number, axis in enumerate(order, missing):
+            taps = tables[axis]
+            steps = c.contiguous(x.shape)[axis], c.contiguous(y.shape)[axis]
+            count = 1 if taps is None else taps.places.shape[1]
+            members |= _axis(number, (x.shape[axis], y.shape[axis], *steps, count))
+            if taps is None:
+                continue
+            place = f".axes[{number}]."
+            members[f"{place}places"] = sheet.table(f"places{axis}", taps.places.astype(np.int16))
+            members[f"{place}factors"] = sheet.table(f"factors{axis}", taps.factors.astype(np.float32))
+            if bool(np.any(taps.outside)):
+                members[f"{place}outside"] = sheet.table(f"outside{axis}", taps.outside)
+        sheet.note("tinyml_play_resize_weighted", members, sheet.x(), sheet.y())
+
+
+def _axis(number: int, numbers: tuple[int, int, int, int, int]) -> dict[str, object]:
+    """Members of struct tinyml_play_resize_axis."""
+    names = ("in", "out", "step", "out_step", "taps")
+    return {f".axes[{number}].{name}": value for name, value in zip(names, numbers, strict=True)}
 
 
 def _sum(

@@ -39,8 +39,8 @@ def small_factors(layer: Layer[Weighted]) -> bool:
     return largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 
-def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
-    """Members that both of these records have."""
+def scaling(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
+    """Members from sums to outputs, which all records have."""
     return {".bias": bias_table(layer, sheet), **factor_tables(layer, sheet), **rounding(layer)}
 
 
@@ -67,7 +67,7 @@ class ConvInt16(Kernel[Convolution]):
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // weights.shape[3],
             ".weights": sheet.table("weights", weights),
-            **_common(layer, sheet),
+            **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_s16", "params", members)
         sheet.call("tinyml_conv_s16", name, sheet.x(), sheet.y(), sheet.scratch)
@@ -97,7 +97,7 @@ class DenseInt16(Kernel[Weighted]):
         members = {
             **matrix(layer),
             ".weights": sheet.table("weights", layer.input(1).value),
-            **_common(layer, sheet),
+            **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_s16", "params", members)
         sheet.call("tinyml_dense_s16", name, sheet.x(), sheet.y())

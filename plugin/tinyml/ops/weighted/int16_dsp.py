@@ -65,7 +65,8 @@ def factors(layer: Layer[Weighted]) -> tuple[Array, Array]:
     return multiplier.astype(np.int32), (-1 - shift).astype(np.uint8)
 
 
-def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
+def scaling(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
+    """Members from sums to outputs, which all records have."""
     channels = layer.output.shape[-1]
     bias = layer.input(2).value.reshape(-1) if layer.has_input(2) else np.zeros(channels)
     factor, shift = factors(layer)
@@ -111,7 +112,10 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Five windows, in whole words or vectors."""
-        elements = int(np.prod(layer.input(1).shape[1:]))
+        return self.window_bytes(int(np.prod(layer.input(1).shape[1:])))
+
+    def window_bytes(self, elements: int) -> int:
+        """The scratch memory for filters of so many elements."""
         return 2 * (WINDOWS + 1) * (-(-elements // self.whole) * self.whole)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
@@ -123,14 +127,14 @@ class ConvInt16Dsp(Kernel[Convolution]):
             **geometry(layer),
             ".groups": groups,
             ".weights": self.weights(rows, sheet),
-            **_common(layer, sheet),
+            **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
 
-    def weights(self, rows: Array, sheet: Sheet) -> str:
+    def weights(self, rows: Array, sheet: Sheet, name: str = "weights") -> str:
         """The table of filters (groups, filters, elements)."""
-        return sheet.table("weights", _in_turn(rows, 2, self.whole), holds=PAIR_BYTES, alignment=4)
+        return sheet.table(name, _in_turn(rows, 2, self.whole), holds=PAIR_BYTES, alignment=4)
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         ConvInt16().emit(layer, sheet)
@@ -146,11 +150,11 @@ class ConvInt16Helium(ConvInt16Dsp):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def weights(self, rows: Array, sheet: Sheet) -> str:
+    def weights(self, rows: Array, sheet: Sheet, name: str = "weights") -> str:
         groups, count, size = rows.shape
         filled = np.pad(rows, ((0, 0), (0, count % 2), (0, -size % self.whole)))
         pairs = filled.reshape(groups, -1, 2, filled.shape[2] // self.whole, self.whole)
-        return sheet.table("weights", pairs.transpose(0, 1, 3, 2, 4).reshape(-1), holds=VECTOR_BYTES)
+        return sheet.table(name, pairs.transpose(0, 1, 3, 2, 4).reshape(-1), holds=VECTOR_BYTES)
 
 
 class DepthwiseConvInt16Dsp(Kernel[Convolution]):
@@ -184,7 +188,7 @@ class DepthwiseConvInt16Dsp(Kernel[Convolution]):
             **geometry(layer),
             ".groups": 1,
             ".weights": sheet.table("weights", packed, alignment=4),
-            **_common(layer, sheet),
+            **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y())
@@ -220,7 +224,7 @@ class DenseInt16Dsp(Kernel[Weighted]):
         members = {
             **matrix(layer),
             ".weights": sheet.table("weights", weights, holds=FOUR_BYTES, alignment=4),
-            **_common(layer, sheet),
+            **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y())

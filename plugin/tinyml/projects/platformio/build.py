@@ -22,11 +22,6 @@ from tinyml.settings import interface
 RUNTIME = Path(__file__).parents[2] / "runtime"
 
 
-def kernel_sources() -> list[Path]:
-    """The portable kernels; the linker takes those that models call."""
-    return sorted(RUNTIME.rglob("*.c"))
-
-
 def external_files(model: Path) -> list[Path]:
     """External data files of an ONNX model, so that a build depends on them too.
 
@@ -48,6 +43,12 @@ def operator_files(model: Model) -> list[Path]:
     """Files with operators, and all C beside them: what they use of it is known only later."""
     beside = [path for file in model.options.operators for path in sorted(file.parent.glob("*.[ch]"))]
     return [*model.options.operators, *dict.fromkeys(beside)]
+
+
+def read_files(model: Model) -> list[Path]:
+    """The files beside a model's own that decide what is generated."""
+    calibration = model.options.quantize.files if model.options.quantize else []
+    return [*external_files(model.path), *calibration, *operator_files(model)]
 
 
 def generated_files(name: str) -> tuple[str, ...]:

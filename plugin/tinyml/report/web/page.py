@@ -76,8 +76,8 @@ def facts(compiled: Compiled) -> list[tuple[str, str]]:
         ("multiplications a run", f"{summary['macs']:,}"),
     ]
     costs = estimate_for(compiled)
-    if costs and costs.instructions:
-        found.append(("instructions a run, estimated", f"{costs.instructions:,}"))
+    if costs and costs.instructions and costs.is_sure:
+        found.append(("instructions a run, estimated", f"{costs.instructions:,} ± {costs.error or 0:.0%}"))
     return found
 
 

@@ -11,16 +11,25 @@
 #include <tinyml/attention.h>
 #include <tinyml/maths.h>
 
-static int32_t attention_f32_seen(const struct tinyml_heads *at, int32_t query)
+/* How many keys a query sees; none if it is not above 0. */
+static int32_t attention_f32_seen(const struct tinyml_heads *at, int32_t past, int32_t query)
 {
-	return at->past < at->keys - query - 1 ? query + at->past + 1 : at->keys;
+	return past < at->keys - query - 1 ? query + past + 1 : at->keys;
 }
 
+/* Four products at a time, added in their order. */
 static float attention_f32_product(const float *a, const float *b, int32_t count)
 {
 	float sum = 0.0f;
+	int32_t i = 0;
 
-	for (int32_t i = 0; i < count; i++) {
+	for (; i < count - 3; i += 4) {
+		sum += a[i] * b[i];
+		sum += a[i + 1] * b[i + 1];
+		sum += a[i + 2] * b[i + 2];
+		sum += a[i + 3] * b[i + 3];
+	}
+	for (; i < count; i++) {
 		sum += a[i] * b[i];
 	}
 	return sum;
@@ -32,6 +41,7 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 				const struct tinyml_attention_floats *t, const float *q,
 				const float *k, int32_t mask, int32_t seen)
 {
+	const uint8_t *visible = t->visible; /* a pack's may have any byte in place of a bool */
 	float *scores = t->scratch;
 	float sum = 0.0f;
 	float top = 0.0f;
@@ -44,7 +54,7 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 		}
 		if (t->mask != NULL) {
 			score += t->mask[mask + j];
-		} else if (t->visible != NULL && !t->visible[mask + j]) {
+		} else if (visible != NULL && visible[mask + j] == 0u) {
 			score = p->low;
 		}
 		top = j == 0 || score > top ? score : top;
@@ -61,6 +71,29 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 	return sum;
 }
 
+/* Four values, so that an output is read and written once; they are added in their order. */
+static void attention_f32_add_four(const struct tinyml_heads *at, const float *weights,
+				   const float *v, float *y)
+{
+	const float *v1 = &v[at->v_step];
+	const float *v2 = &v1[at->v_step];
+	const float *v3 = &v2[at->v_step];
+	const float w0 = weights[0];
+	const float w1 = weights[1];
+	const float w2 = weights[2];
+	const float w3 = weights[3];
+
+	for (int32_t d = 0; d < at->values; d++) {
+		float sum = y[d];
+
+		sum += w0 * v[d];
+		sum += w1 * v1[d];
+		sum += w2 * v2[d];
+		sum += w3 * v3[d];
+		y[d] = sum;
+	}
+}
+
 static void attention_f32_values(const struct tinyml_attention_f32 *p, const float *weights,
 				 const float *v, float *y, int32_t seen, float sum)
 {
@@ -70,7 +103,13 @@ static void attention_f32_values(const struct tinyml_attention_f32 *p, const flo
 	if (sum <= 0.0f) {
 		return;
 	}
-	for (int32_t j = 0; j < seen; j++) {
+	int32_t j = 0;
+
+	for (; j < seen - 3; j += 4) {
+		attention_f32_add_four(&p->at, &weights[j], v, y);
+		v += 4 * p->at.v_step;
+	}
+	for (; j < seen; j++) {
 		const float weight = weights[j];
 
 		for (int32_t d = 0; d < p->at.values; d++) {
@@ -87,6 +126,7 @@ void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
 			  const struct tinyml_attention_floats *t)
 {
 	const int32_t *starts = p->at.starts;
+	const int32_t past = t->past != NULL ? *t->past : p->at.past;
 
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		const float *q = &t->q[starts[0]];
@@ -94,7 +134,7 @@ void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
 		int32_t mask = p->mask_starts != NULL ? p->mask_starts[h] : 0;
 
 		for (int32_t i = 0; i < p->at.queries; i++) {
-			const int32_t seen = attention_f32_seen(&p->at, i);
+			const int32_t seen = attention_f32_seen(&p->at, past, i);
 			const float sum = attention_f32_exps(p, t, q, &t->k[starts[1]], mask, seen);
 
 			attention_f32_values(p, t->scratch, &t->v[starts[2]], y, seen, sum);

@@ -115,7 +115,10 @@ static void attention_mve_scores(const struct tinyml_attention_s8 *p, const stru
 
 		/* fewer than four keys: one by one */
 		rows_at_once = seen - j < 4 ? 1 : 4;
-		vstrwq_s32(sums, vaddq_n_s32(vldrwq_s32(&key_sums[j]), total));
+
+		const mve_pred16_t some = vctp32q((uint32_t)rows_at_once);
+
+		vstrwq_s32(sums, vaddq_n_s32(vldrwq_z_s32(&key_sums[j], some), total));
 		attention_mve_products(q, k, rows_at_once == 4 ? step : 0, depth, sums);
 		k += rows_at_once * step;
 
@@ -126,7 +129,7 @@ static void attention_mve_scores(const struct tinyml_attention_s8 *p, const stru
 
 			found = vldrbq_gather_offset_s32(table, vreinterpretq_u32_s32(places));
 		}
-		vstrbq_s32(&scores[j], found);
+		vstrbq_p_s32(&scores[j], found, some);
 	}
 }
 

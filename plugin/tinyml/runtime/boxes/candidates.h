@@ -12,7 +12,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "real.h"
 
 #ifdef CANDIDATE_BYTES
 
@@ -26,6 +27,11 @@ static inline candidates_key candidates_make(int8_t score, int32_t index)
 	return (uint32_t)((int32_t)score + 128) << 24 | (CANDIDATE_LAST - (uint32_t)index);
 }
 
+static inline bool candidates_above(int8_t score, int8_t other)
+{
+	return score > other;
+}
+
 #else
 
 typedef float candidates_score;
@@ -36,12 +42,15 @@ typedef uint64_t candidates_key;
 /* Integers that are ordered like the floats; both zeros are one. */
 static inline candidates_key candidates_make(float score, int32_t index)
 {
-	const float sum = score + 0.0f;
-	uint32_t bits;
+	const uint32_t bits = tinyml_bits_of_float(score);
+	const uint32_t order = (bits & 0x80000000u) != 0u ? 0u - bits : bits | 0x80000000u;
 
-	memcpy(&bits, &sum, sizeof(bits));
-	bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-	return (uint64_t)bits << 32 | (CANDIDATE_LAST - (uint32_t)index);
+	return (uint64_t)order << 32 | (CANDIDATE_LAST - (uint32_t)index);
+}
+
+static inline bool candidates_above(float score, float other)
+{
+	return real_below(other, score);
 }
 
 #endif
@@ -49,6 +58,17 @@ static inline candidates_key candidates_make(float score, int32_t index)
 static inline int32_t candidates_index(candidates_key key)
 {
 	return (int32_t)(CANDIDATE_LAST - ((uint32_t)key & CANDIDATE_LAST));
+}
+
+/* A number that the compiler does not combine with others. Left alone, it may end a loop by an
+ * address or by the larger of two numbers, of which one depends on data; then no bound of the turns
+ * is to be seen. */
+static inline int32_t candidates_counter(int32_t number)
+{
+#if defined(__GNUC__)
+	__asm__("" : "+r"(number));
+#endif
+	return number;
 }
 
 /* How many there are depends on data. No loop turns more often than `most` allows, which does not:

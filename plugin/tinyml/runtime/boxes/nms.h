@@ -23,12 +23,14 @@ static struct overlap_box nms_box(const struct tinyml_nms *p, const candidates_s
 	const float d = nms_real(box[3], p->box_scale, p->box_zero);
 
 	if (p->center) {
-		const float w = c / 2.0f;
-		const float h = d / 2.0f;
+		const float w = real_product(c, 0.5f);
+		const float h = real_product(d, 0.5f);
 
-		return overlap_corners(b - h, a - w, b + h, a + w);
+		return overlap_corners(real_difference(b, h), real_difference(a, w), real_sum(b, h),
+				       real_sum(a, w));
 	}
-	return overlap_corners(a < c ? a : c, b < d ? b : d, a < c ? c : a, b < d ? d : b);
+	return overlap_corners(real_below(a, c) ? a : c, real_below(b, d) ? b : d,
+			       real_below(a, c) ? c : a, real_below(b, d) ? d : b);
 }
 
 /* The boxes of a class that may be chosen. */
@@ -36,12 +38,12 @@ static struct candidates nms_collect(const struct tinyml_nms *p,
 				     const struct tinyml_nms_limits *limits,
 				     const candidates_score *scores, candidates_key *heap)
 {
-	struct candidates all = {heap, 0, limits->boxes};
+	struct candidates all = {heap, 0, p->boxes};
 
-	for (int32_t i = 0; i < limits->boxes; i++) {
+	for (int32_t i = 0; i < p->boxes && i != limits->boxes; i++) {
 		const float score = nms_real(scores[i], p->score_scale, p->score_zero);
 
-		if (p->scored ? score > limits->score : score == score) {
+		if (p->scored ? real_below(limits->score, score) : !real_is_nan(score)) {
 			heap[all.count++] = candidates_make(scores[i], i);
 		}
 	}
@@ -49,15 +51,12 @@ static struct candidates nms_collect(const struct tinyml_nms *p,
 	return all;
 }
 
-/* The work of a class, as far as it does not depend on data: candidates are looked at in turn, and
- * before a turn, no more boxes are chosen than there were turns, and places for another are left.
- */
-static int32_t nms_most(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits,
-			int32_t turn)
+/* How many boxes can be chosen before another one is, as far as it does not depend on data. */
+static inline int32_t nms_most(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits)
 {
-	const int32_t most = limits->per_class <= p->most ? limits->per_class - 1 : p->most;
+	const int32_t per_class = p->per_class > 0 ? p->per_class : limits->per_class;
 
-	return turn < most ? turn : most;
+	return per_class <= p->most ? per_class - 1 : p->most;
 }
 
 struct nms_results {
@@ -71,16 +70,18 @@ nms_class(const struct tinyml_nms *p, const struct tinyml_nms_limits *limits,
 	  const candidates_score *boxes, struct candidates *left, struct overlap_box *chosen,
 	  int32_t batch, int32_t class, struct nms_results *to)
 {
+	const int32_t most = nms_most(p, limits);
 	int32_t found = 0;
 
-	for (int32_t turn = 0; turn < limits->boxes; turn++) {
+	/* before a turn, no more boxes are chosen than there were turns */
+	for (int32_t turn = 0; turn < p->boxes; turn++) {
 		if (left->count == 0 || found == limits->per_class) {
 			break;
 		}
 		const int32_t i = candidates_next(left);
 
 		chosen[found] = nms_box(p, &boxes[4 * i]);
-		if (overlap_any(chosen, found, nms_most(p, limits, turn), &chosen[found],
+		if (overlap_any(chosen, found, turn < most ? turn : most, &chosen[found],
 				limits->overlap)) {
 			continue;
 		}

@@ -5,9 +5,11 @@
 
 #define CANDIDATE_BYTES
 
+#include "real.h"
+
 static inline float nms_real(int8_t value, float scale, int32_t zero)
 {
-	return (float)(value - zero) * scale;
+	return real_scaled(value - zero, scale);
 }
 
 #include "nms.h"

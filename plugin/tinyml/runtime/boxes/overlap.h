@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "real.h"
+
 struct overlap_box {
 	float y0;
 	float x0;
@@ -19,32 +21,34 @@ struct overlap_box {
 
 static inline struct overlap_box overlap_corners(float y0, float x0, float y1, float x1)
 {
-	return (struct overlap_box){y0, x0, y1, x1, (x1 - x0) * (y1 - y0)};
+	return (struct overlap_box){y0, x0, y1, x1,
+				    real_product(real_difference(x1, x0), real_difference(y1, y0))};
 }
 
-/* Whether the common area is more than a part of the joint area. */
+/* Whether the common area is more than a part of the joint area. A box with NaN has no area,
+ * whatever else is found before that is asked. */
 static inline bool overlap_exceeds(const struct overlap_box *a, const struct overlap_box *b,
 				   float part)
 {
-	const float x0 = a->x0 > b->x0 ? a->x0 : b->x0;
-	const float x1 = a->x1 < b->x1 ? a->x1 : b->x1;
+	const float x0 = real_max(a->x0, b->x0);
+	const float x1 = real_min(a->x1, b->x1);
 
-	if (!(x1 > x0)) {
+	if (!real_below(x0, x1)) {
 		return false;
 	}
-	const float y0 = a->y0 > b->y0 ? a->y0 : b->y0;
-	const float y1 = a->y1 < b->y1 ? a->y1 : b->y1;
+	const float y0 = real_max(a->y0, b->y0);
+	const float y1 = real_min(a->y1, b->y1);
 
-	if (!(y1 > y0)) {
+	if (!real_below(y0, y1)) {
 		return false;
 	}
-	const float common = (x1 - x0) * (y1 - y0);
-	const float joint = a->area + b->area - common;
+	const float common = real_product(real_difference(x1, x0), real_difference(y1, y0));
+	const float joint = real_difference(real_sum(a->area, b->area), common);
 
-	if (!(a->area > 0.0f && b->area > 0.0f && joint > 0.0f)) {
+	if (!(real_positive(a->area) && real_positive(b->area) && real_positive(joint))) {
 		return false;
 	}
-	return common / joint > part;
+	return real_below(part, real_quotient(common, joint));
 }
 
 /* Whether a box overlaps one of `count` others by more than a part. `most` is at least `count`, and

@@ -10,7 +10,7 @@
 void tinyml_conv_apart_halves_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
 				 void *scratch)
 {
-	conv_apart_rows(p, x, y, scratch, tinyml_conv_halves_s8);
+	conv_apart_s8_rows(p, x, y, scratch, tinyml_conv_halves_s8);
 }
 
 #endif /* defined(__thumb__) && !TINYML_CORE_DSP */

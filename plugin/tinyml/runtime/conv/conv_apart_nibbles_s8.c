@@ -8,5 +8,5 @@
 void tinyml_conv_apart_nibbles_s8(const struct tinyml_conv_apart_s8 *p, const int8_t *x, int8_t *y,
 				  void *scratch)
 {
-	conv_apart_rows(p, x, y, scratch, tinyml_conv_nibbles_s8);
+	conv_apart_s8_rows(p, x, y, scratch, tinyml_conv_nibbles_s8);
 }

@@ -21,10 +21,10 @@
 #define CONV_ROW   struct tinyml_conv_stream_s8
 #endif
 
-typedef void conv_apart_kernel(const CONV_ROW *p, const int8_t *x, int8_t *y, void *scratch);
+typedef void conv_apart_s8_kernel(const CONV_ROW *p, const int8_t *x, int8_t *y, void *scratch);
 
-static inline void conv_apart_rows(const CONV_APART *p, const int8_t *x, int8_t *y, void *scratch,
-				   conv_apart_kernel *convolve)
+static inline void conv_apart_s8_rows(const CONV_APART *p, const int8_t *x, int8_t *y,
+				      void *scratch, conv_apart_s8_kernel *convolve)
 {
 	const struct tinyml_window *w = &p->conv.window;
 	const int32_t channels = w->out_c;

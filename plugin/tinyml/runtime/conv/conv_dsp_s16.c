@@ -78,6 +78,12 @@ TINYML_ASSEMBLY static const uint32_t *conv_dsp_s16_dot(const uint32_t *weights 
 /* Two elements in a word, words of four windows in turn. */
 static uint32_t *conv_dsp_s16_put(uint32_t *to, const int16_t *from, int32_t elements)
 {
+	for (; elements >= 8; elements -= 8, from += 8, to += 4 * WINDOWS) {
+		to[0] = tinyml_load_word(from);
+		to[WINDOWS] = tinyml_load_word(from + 2);
+		to[2 * WINDOWS] = tinyml_load_word(from + 4);
+		to[3 * WINDOWS] = tinyml_load_word(from + 6);
+	}
 	for (; elements > 0; elements -= 2, from += 2, to += WINDOWS) {
 		*to = tinyml_load_word(from);
 	}
@@ -134,6 +140,19 @@ static void conv_dsp_s16_gather(const struct tinyml_conv_dsp_s16 *p,
 	}
 }
 
+/* The outputs of a filter at `count` positions. */
+static inline void conv_dsp_s16_outputs(const struct tinyml_conv_dsp_s16 *p, int32_t oc,
+					const int32_t *sums, int16_t *y, int32_t count)
+{
+	const int32_t factor = p->factor[oc], shift = p->shift[oc];
+	const int32_t low = p->out_min, high = p->out_max, step = p->window.out_c;
+
+	do {
+		*y = tinyml_output_s16(*sums++, factor, shift, low, high);
+		y += step;
+	} while (--count > 0);
+}
+
 /* All filters of a group at `count` positions. */
 static const uint32_t *conv_dsp_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 					  const struct conv_dsp_s16_group *g,
@@ -147,14 +166,9 @@ static const uint32_t *conv_dsp_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 		int32_t sums[2 * WINDOWS] = {p->bias[oc], both ? p->bias[oc + 1] : 0};
 
 		weights = conv_dsp_s16_dot(weights, g->columns, end, sums);
-		for (int32_t i = 0; i < count; i++) {
-			y[i * p->window.out_c + oc] = tinyml_output_s16(
-				sums[i], p->factor[oc], p->shift[oc], p->out_min, p->out_max);
-		}
-		for (int32_t i = 0; both && i < count; i++) {
-			y[i * p->window.out_c + oc + 1] =
-				tinyml_output_s16(sums[WINDOWS + i], p->factor[oc + 1],
-						  p->shift[oc + 1], p->out_min, p->out_max);
+		conv_dsp_s16_outputs(p, oc, sums, &y[oc], count);
+		if (both) {
+			conv_dsp_s16_outputs(p, oc + 1, &sums[WINDOWS], &y[oc + 1], count);
 		}
 	}
 	return weights;

@@ -45,7 +45,8 @@ static inline void depthwise_dsp_s16_load(const int16_t *from, int32_t count, ui
 		(sums)[3] = __smlatt((int32_t)odd, (int32_t)(two)[1], (sums)[3]);                  \
 	} while (false)
 
-/* Four channels at positions `a` and, `apart` elements further on in the input, its neighbour. */
+/* Four channels at positions `a` and, `apart` elements further on in the input, its neighbour,
+ * unless that is 0. */
 static inline __attribute__((always_inline)) void
 depthwise_dsp_s16_dot(const struct depthwise_dsp_s16_taps *t, const int16_t *a, int32_t apart,
 		      const uint32_t *w, int32_t count, int32_t *sums)
@@ -66,8 +67,10 @@ depthwise_dsp_s16_dot(const struct depthwise_dsp_s16_taps *t, const int16_t *a, 
 
 			depthwise_dsp_s16_load(from, count, two);
 			PRODUCTS(first, two);
-			depthwise_dsp_s16_load(from + apart, count, two);
-			PRODUCTS(second, two);
+			if (apart != 0) {
+				depthwise_dsp_s16_load(from + apart, count, two);
+				PRODUCTS(second, two);
+			}
 			from += t->tap_step;
 			weights += t->tap_words;
 		}
@@ -81,7 +84,7 @@ static void depthwise_dsp_s16_position(const struct tinyml_conv_dsp_s16 *p,
 				       const struct depthwise_dsp_s16_taps *t, const int16_t *x,
 				       int32_t apart, const uint32_t *w, int16_t *y)
 {
-	const int32_t channels = p->window.in_c;
+	const int32_t channels = p->window.in_c, low = p->out_min, high = p->out_max;
 
 	for (int32_t c = 0; c < channels; c += 4, x += 4, w++) {
 		const int32_t left = channels - c, count = left < 4 ? left : 4;
@@ -90,7 +93,9 @@ static void depthwise_dsp_s16_position(const struct tinyml_conv_dsp_s16 *p,
 		for (int32_t i = 0; i < 4; i++) {
 			sums[i] = i < count ? p->bias[c + i] : 0;
 		}
-		if (count == 4) {
+		if (count == 4 && apart == 0) {
+			depthwise_dsp_s16_dot(t, x, 0, w, 4, sums);
+		} else if (count == 4) {
 			depthwise_dsp_s16_dot(t, x, apart, w, 4, sums);
 		} else {
 			depthwise_dsp_s16_dot(t, x, apart, w, count, sums);
@@ -99,10 +104,10 @@ static void depthwise_dsp_s16_position(const struct tinyml_conv_dsp_s16 *p,
 			const int32_t factor = p->factor[c + i], shift = p->shift[c + i];
 
 			if (apart != 0) {
-				y[channels] = tinyml_output_s16(sums[4 + i], factor, shift,
-								p->out_min, p->out_max);
+				y[channels] =
+					tinyml_output_s16(sums[4 + i], factor, shift, low, high);
 			}
-			*y = tinyml_output_s16(sums[i], factor, shift, p->out_min, p->out_max);
+			*y = tinyml_output_s16(sums[i], factor, shift, low, high);
 		}
 	}
 }

@@ -198,6 +198,7 @@ static int open_check(struct tinyml_player *player, const struct open_image *ima
 	if ((descriptor->core & ~TINYML_PLAYER_CORE) != 0u) {
 		return TINYML_SLOT_CORE_TOO_SMALL;
 	}
+	player->model.arena_bytes = descriptor->arena_bytes;
 	if (descriptor->arena_bytes > player->arena_bytes) {
 		return TINYML_SLOT_ARENA;
 	}
@@ -209,7 +210,6 @@ static int open_check(struct tinyml_player *player, const struct open_image *ima
 		return error;
 	}
 	player->memory[TINYML_PLAYER_IMAGE] = (uint8_t *)(uintptr_t)image->start;
-	player->model.arena_bytes = descriptor->arena_bytes;
 	error = open_take_tensors(player, image);
 	error = error != 0 ? error : open_check_test(image, player->program);
 	return error != 0 ? error : tinyml_program_check(player, image->bytes);

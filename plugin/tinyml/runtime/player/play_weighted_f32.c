@@ -12,11 +12,10 @@
 
 #include "window.h"
 
-void tinyml_play_conv_f32(const struct tinyml_play *play)
+static struct tinyml_conv_f32 play_weighted_f32_conv(const struct tinyml_play *play,
+						     const struct tinyml_play_conv_f32 *record)
 {
-	typedef void kernel(const struct tinyml_conv_f32 *, const float *, float *);
-	const struct tinyml_play_conv_f32 *record = play->record;
-	const struct tinyml_conv_f32 p = {
+	return (struct tinyml_conv_f32){
 		.window = record->window,
 		.groups = record->groups,
 		.from_the_end = record->from_the_end != 0u,
@@ -24,6 +23,25 @@ void tinyml_play_conv_f32(const struct tinyml_play *play)
 		.out_max = record->out_max,
 		.weights = tinyml_play_table(play, record->weights),
 		.bias = tinyml_play_table(play, record->bias),
+	};
+}
+
+void tinyml_play_conv_f32(const struct tinyml_play *play)
+{
+	typedef void kernel(const struct tinyml_conv_f32 *, const float *, float *);
+	const struct tinyml_conv_f32 p = play_weighted_f32_conv(play, play->record);
+
+	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
+}
+
+void tinyml_play_conv_apart_f32(const struct tinyml_play *play)
+{
+	typedef void kernel(const struct tinyml_conv_apart_f32 *, const float *, float *);
+	const struct tinyml_play_conv_apart_f32 *record = play->record;
+	const struct tinyml_conv_apart_f32 p = {
+		.conv = play_weighted_f32_conv(play, &record->conv),
+		.step = record->step,
+		.line = record->line,
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
@@ -85,6 +103,46 @@ uint32_t tinyml_check_conv_f32(struct tinyml_check *check)
 		return 0;
 	}
 	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)(w->in_c / r->groups));
+	play_weighted_f32_tables(check, r->weights,
+				 tinyml_check_times(elements, (uint32_t)w->out_c), r->bias,
+				 (uint32_t)w->out_c);
+	return tinyml_check_times(outputs, tinyml_check_plus(elements, 1));
+}
+
+/* What windows reach, padded on either side, stays below the largest int16. */
+static bool play_weighted_f32_axis(int32_t in, int32_t out, int32_t stride, int32_t kernel,
+				   int32_t dilation, int32_t pad)
+{
+	return in > 0 && out > 0 && stride > 0 && kernel > 0 && dilation > 0 && pad > INT16_MIN &&
+	       tinyml_check_reach(out, stride, kernel, dilation) <= WINDOW_MOST;
+}
+
+uint32_t tinyml_check_conv_apart_f32(struct tinyml_check *check)
+{
+	const struct tinyml_play_conv_apart_f32 *record = check->record;
+	const struct tinyml_play_conv_f32 *r = &record->conv;
+	const struct tinyml_window *const w = &r->window;
+	const uint32_t inputs = tinyml_check_image(1, w->in_h, w->in_w, w->in_c);
+	const uint32_t outputs = tinyml_check_image(1, w->out_h, w->out_w, w->out_c);
+	uint32_t elements, end;
+
+	tinyml_check_that(
+		check, w->batches == 1 && r->groups == 1 && r->from_the_end == 0u && w->in_c > 0 &&
+			       w->out_c > 0 && record->step > 0 && record->line >= 0 &&
+			       play_weighted_f32_axis(w->in_h, w->out_h, w->stride_h, w->kernel_h,
+						      w->dilation_h, w->pad_top) &&
+			       play_weighted_f32_axis(w->in_w, w->out_w, w->stride_w, w->kernel_w,
+						      w->dilation_w, w->pad_left));
+	if (check->wrong) {
+		return 0;
+	}
+	end = tinyml_check_plus(
+		tinyml_check_times((uint32_t)w->out_h - 1u, (uint32_t)record->line),
+		tinyml_check_times((uint32_t)w->out_w - 1u, (uint32_t)record->step));
+	tinyml_check_reads(check, 0, tinyml_check_times(inputs, 4), 4);
+	tinyml_check_writes(check, 1,
+			    tinyml_check_times(tinyml_check_plus(end, (uint32_t)w->out_c), 4), 4);
+	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)w->in_c);
 	play_weighted_f32_tables(check, r->weights,
 				 tinyml_check_times(elements, (uint32_t)w->out_c), r->bias,
 				 (uint32_t)w->out_c);

@@ -77,7 +77,8 @@ struct tinyml_attention_floats {
 	const float *k;
 	const float *v;
 	const float *mask;
-	const bool *visible;
+	const void *visible; /* bool */
+	const int32_t *past; /* at run time, in place of that of the heads; or NULL */
 	float *y;
 	float *scratch; /* a number for each key */
 };

@@ -25,6 +25,7 @@ struct tinyml_nms {
 	float score_scale;
 	int32_t box_zero;
 	int32_t score_zero;
+	int32_t per_class; /* no more arrive in the limits; 0 if they are known */
 };
 
 /** What may arrive at run time. */

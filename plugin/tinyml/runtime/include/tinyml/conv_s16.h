@@ -74,6 +74,36 @@ void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
 
+/**
+ * The same kernels for outputs that are not neighbours: those of a transposed convolution that meet
+ * the same taps. Strides are 1. Padding may be negative: windows then begin further inside. The
+ * scratch memory is that of the convolution, then `out_w * out_c` elements at `row` for a row of
+ * outputs, which are not used if `step` is out_c.
+ */
+struct tinyml_conv_apart_s16 {
+	struct tinyml_conv_s16 conv;
+	int32_t step;  /* elements from an output position to the next one in a row */
+	int32_t line;  /* elements from a row of outputs to the next */
+	int32_t image; /* elements from a batch item to the next */
+	int32_t row;   /* where a row is collected, in elements from the start of the scratch memory
+			*/
+};
+
+struct tinyml_conv_apart_dsp_s16 {
+	struct tinyml_conv_dsp_s16 conv;
+	int32_t step; /* as above */
+	int32_t line;
+	int32_t image;
+	int32_t row;
+};
+
+void tinyml_conv_apart_s16(const struct tinyml_conv_apart_s16 *p, const int16_t *x, int16_t *y,
+			   void *scratch);
+void tinyml_conv_apart_dsp_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
+			       int16_t *y, void *scratch);
+void tinyml_conv_apart_mve_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
+			       int16_t *y, void *scratch);
+
 /** The same for depthwise convolutions with as many outputs as inputs; groups is not used. Weights
  * are (kernel_h, kernel_w, channels), filled up with zeros to a multiple of 4 channels.
  */

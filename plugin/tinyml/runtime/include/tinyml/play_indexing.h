@@ -96,6 +96,60 @@ struct tinyml_play_resize_bilinear {
 	uint32_t type; /* enum tinyml_type: float32, int8, int16 */
 };
 
+enum tinyml_play_scatter_function {
+	TINYML_PLAY_SCATTER_REPLACE,
+	TINYML_PLAY_SCATTER_ADD,
+	TINYML_PLAY_SCATTER_MUL,
+	TINYML_PLAY_SCATTER_MAX,
+	TINYML_PLAY_SCATTER_MIN,
+	TINYML_PLAY_SCATTERS,
+};
+
+struct tinyml_play_scatter_how {
+	uint16_t bytes;    /* of an element */
+	uint16_t type;     /* enum tinyml_type; unless elements are replaced */
+	uint16_t index;    /* INT32 or INT64 */
+	uint16_t function; /* enum tinyml_play_scatter_function */
+};
+
+/** Pieces of `elements`, each with a position of `depth` indices. Operands: updates, indices, y. */
+struct tinyml_play_scatter {
+	uint32_t count; /* of pieces */
+	uint32_t elements;
+	uint32_t depth;                    /* at most TINYML_PLAY_DEPTH */
+	uint32_t sizes[TINYML_PLAY_DEPTH]; /* of the axes that are indexed */
+	uint32_t steps[TINYML_PLAY_DEPTH]; /* elements */
+	struct tinyml_play_scatter_how how;
+};
+
+/** Elements one by one; indices are along one axis of `size`. Steps in elements. */
+struct tinyml_play_scatter_elements {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS]; /* of y, without the axis */
+	uint32_t size;
+	uint32_t step;
+	struct tinyml_play_scatter_how how;
+};
+
+/** An axis of a resized tensor. */
+struct tinyml_play_resize_axis {
+	uint32_t in;
+	uint32_t out;
+	uint32_t step; /* elements of the input */
+	uint32_t out_step;
+	uint32_t taps;    /* neighbours of an output */
+	uint32_t places;  /* of the neighbours, uint16; 0: the axis stays */
+	uint32_t factors; /* of the neighbours, float */
+	uint32_t outside; /* for each output whether it is outside, a byte; 0: none is */
+};
+
+/** Axes that stay come first: products of weights begin with those of the first one that changes.
+ */
+struct tinyml_play_resize_weighted {
+	struct tinyml_play_resize_axis axes[TINYML_PLAY_LOOPS];
+	float extrapolation; /* what is outside */
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_compare(const struct tinyml_play *play);
@@ -110,6 +164,13 @@ void tinyml_play_top_k(const struct tinyml_play *play);
 uint32_t tinyml_check_top_k(struct tinyml_check *check);
 void tinyml_play_resize_bilinear(const struct tinyml_play *play);
 uint32_t tinyml_check_resize_bilinear(struct tinyml_check *check);
+
+void tinyml_play_scatter(const struct tinyml_play *play);
+uint32_t tinyml_check_scatter(struct tinyml_check *check);
+void tinyml_play_scatter_elements(const struct tinyml_play *play);
+uint32_t tinyml_check_scatter_elements(struct tinyml_check *check);
+void tinyml_play_resize_weighted(const struct tinyml_play *play);
+uint32_t tinyml_check_resize_weighted(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

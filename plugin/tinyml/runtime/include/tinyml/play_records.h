@@ -6,6 +6,7 @@
 #ifndef TINYML_PLAY_RECORDS_H_
 #define TINYML_PLAY_RECORDS_H_
 
+#include <tinyml/play_attention.h>
 #include <tinyml/play_elementwise.h>
 #include <tinyml/play_indexing.h>
 #include <tinyml/play_int16.h>

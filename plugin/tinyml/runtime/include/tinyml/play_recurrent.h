@@ -55,6 +55,25 @@ struct tinyml_play_recurrent {
 	uint8_t unused[2];
 };
 
+/** struct tinyml_recurrent_s8. Operands: x, h0, c0, y, h, c, scratch. */
+struct tinyml_play_recurrent_s8 {
+	int32_t steps;
+	int32_t batches;
+	int32_t inputs;
+	int32_t hidden;
+	uint32_t w;
+	uint32_t r;
+	uint32_t rows;
+	uint32_t again; /* 0: none */
+	int16_t out_factor;
+	int8_t out_shift;
+	int8_t out_zero;
+	int8_t x_left;
+	int8_t h_left;
+	int8_t cell_bits;
+	uint8_t reverse;
+};
+
 struct tinyml_play_lstm_gate_s8 {
 	uint32_t weights;
 	uint32_t recurrent;
@@ -107,11 +126,21 @@ struct tinyml_play_lstm_f32 {
 /* What the player calls, and what it checks. */
 
 void tinyml_play_recurrent_f32(const struct tinyml_play *play);
+void tinyml_play_recurrent_s8(const struct tinyml_play *play);
 void tinyml_play_lstm_s8(const struct tinyml_play *play);
 void tinyml_play_lstm_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_rnn_f32(struct tinyml_check *check);
 uint32_t tinyml_check_gru_f32(struct tinyml_check *check);
 uint32_t tinyml_check_recurrent_lstm_f32(struct tinyml_check *check);
+uint32_t tinyml_check_rnn_s8(struct tinyml_check *check);
+uint32_t tinyml_check_gru_s8(struct tinyml_check *check);
+uint32_t tinyml_check_recurrent_lstm_s8(struct tinyml_check *check);
+uint32_t tinyml_check_rnn_dsp_s8(struct tinyml_check *check);
+uint32_t tinyml_check_gru_dsp_s8(struct tinyml_check *check);
+uint32_t tinyml_check_recurrent_lstm_dsp_s8(struct tinyml_check *check);
+uint32_t tinyml_check_rnn_mve_s8(struct tinyml_check *check);
+uint32_t tinyml_check_gru_mve_s8(struct tinyml_check *check);
+uint32_t tinyml_check_recurrent_lstm_mve_s8(struct tinyml_check *check);
 uint32_t tinyml_check_lstm_s8(struct tinyml_check *check);
 uint32_t tinyml_check_lstm_f32(struct tinyml_check *check);
 

@@ -120,6 +120,13 @@ struct tinyml_play_conv_f32 {
 	uint32_t bias;
 };
 
+/** Outputs that are not neighbours; padding may be negative. */
+struct tinyml_play_conv_apart_f32 {
+	struct tinyml_play_conv_f32 conv;
+	int32_t step;
+	int32_t line;
+};
+
 struct tinyml_play_dense_f32 {
 	int32_t rows;
 	int32_t inputs;
@@ -272,6 +279,8 @@ uint32_t tinyml_check_dense_mve_twice_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_rvv_s8(struct tinyml_check *check);
 void tinyml_play_conv_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_conv_f32(struct tinyml_check *check);
+void tinyml_play_conv_apart_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_apart_f32(struct tinyml_check *check);
 void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check);
 void tinyml_play_dense_f32(const struct tinyml_play *play);

@@ -120,6 +120,26 @@ struct tinyml_play_reduce_f32 {
 	uint32_t compensated; /* whether a long sum keeps what rounding loses */
 };
 
+enum tinyml_play_whole_reduction {
+	TINYML_PLAY_LARGEST,
+	TINYML_PLAY_SMALLEST,
+	TINYML_PLAY_SUM,
+	TINYML_PLAY_PRODUCT,
+	TINYML_PLAY_SUM_OF_SIZES,
+	TINYML_PLAY_SUM_OF_SQUARES,
+	TINYML_PLAY_WHOLE_REDUCTIONS,
+};
+
+/** The same for integers and truth values; sums and products keep the lower bits. */
+struct tinyml_play_reduce_whole {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t inner_extents[TINYML_PLAY_LOOPS];
+	int32_t inner_steps[TINYML_PLAY_LOOPS];
+	uint16_t type;     /* enum tinyml_type */
+	uint16_t function; /* enum tinyml_play_whole_reduction */
+};
+
 /** Mean 0 and variance 1 of the elements that inner loops visit; or only the latter. */
 struct tinyml_play_normalize_f32 {
 	uint32_t extents[TINYML_PLAY_LOOPS];
@@ -168,6 +188,8 @@ void tinyml_play_means_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_means_s8(struct tinyml_check *check);
 void tinyml_play_reduce_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_reduce_s8(struct tinyml_check *check);
+void tinyml_play_reduce_whole(const struct tinyml_play *play);
+uint32_t tinyml_check_reduce_whole(struct tinyml_check *check);
 void tinyml_play_reduce_sum_f32(const struct tinyml_play *play);
 void tinyml_play_reduce_mean_f32(const struct tinyml_play *play);
 void tinyml_play_reduce_prod_f32(const struct tinyml_play *play);

@@ -1,0 +1,93 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Masks that depend on one number, a position: exporters of decoders write them in many ways.
+
+What computes the mask is evaluated for each position instead of being recognised, so the way does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Node
+from tinyml.ir.interpreter import evaluate
+from tinyml.passes.editor import Editor
+
+HIDES = -1e9
+"""What is added to a score so that its weight is 0: this or less."""
+MOST_NODES = 64
+MOST_ELEMENTS = 1 << 22
+"""Of a mask, for all positions."""
+
+
+def position_of(edit: Editor, mask: str, shape: tuple[int, int]) -> tuple[str, int] | None:
+    """The tensor that holds the position, and how many keys further than that the first query sees.
+
+    Query i sees keys up to i + position + this number, for every position at which all queries see their own
+    key. ``shape`` is (queries, keys); a mask of other extents depends on more than that.
+    """
+    queries, keys = shape
+    found = _sources(edit, mask)
+    size = edit.tensors[mask].elements
+    if found is None or size not in (queries * keys, keys) or size * keys > MOST_ELEMENTS or keys < 2:
+        return None
+    source, nodes = found
+    places = np.arange(keys)[None, :] - np.arange(queries)[:, None]
+
+    def visible(position: int) -> Array | None:
+        values = _value(edit, mask, source, nodes, position)
+        if values.size != queries * keys:
+            return None
+        values = values.reshape(queries, keys)
+        if values.dtype == np.bool_:
+            return values
+        shown = values == 0
+        return shown if np.all(shown | (values <= HIDES)) else None
+
+    past: int | None = None
+    for position in (0, 1):
+        seen = visible(position)
+        if seen is None:
+            return None
+        if past is None and 0 < seen[0].sum() < keys:
+            past = int(seen[0].sum()) - 1 - position
+    if past is None:
+        return None
+    for position in range(-past, keys - queries - past + 1):
+        seen = visible(position)
+        if seen is None or not np.array_equal(seen, places <= position + past):
+            return None
+    return source, past
+
+
+def _sources(edit: Editor, name: str) -> tuple[str, list[Node]] | None:
+    """The one integer that a tensor is computed from, and the nodes between them, in their order."""
+    nodes: dict[int, Node] = {}
+    ends = {name}
+    while len(nodes) <= MOST_NODES:
+        inner = [n for end in ends if (n := edit.producer(end)) is not None and id(n) not in nodes]
+        alone = len(ends) == 1 and _is_position(edit, next(iter(ends)))
+        if alone or not inner:
+            break
+        last = max(inner, key=edit.order)  # the others cannot depend on it
+        nodes[id(last)] = last
+        ends -= set(last.outputs)
+        ends |= {operand for operand in last.inputs if operand and not edit.tensors[operand].is_constant}
+    if len(ends) != 1 or not _is_position(edit, next(iter(ends))):
+        return None
+    return next(iter(ends)), sorted(nodes.values(), key=edit.order)
+
+
+def _is_position(edit: Editor, name: str) -> bool:
+    tensor = edit.tensors[name]
+    return tensor.elements == 1 and tensor.quant is None and tensor.dtype in (DType.INT32, DType.INT64)
+
+
+def _value(edit: Editor, name: str, source: str, nodes: list[Node], position: int) -> Array:
+    tensor = edit.tensors[source]
+    values: dict[str, Array] = {source: np.full(tensor.shape, position, tensor.dtype.numpy)}
+    for node in nodes:
+        layer = edit.layer(node)
+        for output, array in zip(layer.outputs, evaluate(layer, values), strict=True):
+            values[output.name] = array
+    return values[name]

@@ -1,0 +1,30 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention that a player can call."""
+
+from __future__ import annotations
+
+from tinyml.player import records
+from tinyml.player.layout import Layout
+from tinyml.player.playable import Playable
+
+
+def _attention(number: int, name: str, record: Layout, operands: int, play: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        record,
+        operands,
+        f"tinyml_play_{play}",
+        f"tinyml_check_{name}",
+        "tinyml/attention.h",
+        (f"attention/{name}.c", "player/play_attention.c"),
+    )
+
+
+ALL = (
+    _attention(323, "attention_f32", records.ATTENTION_F32, 6, "attention_f32"),
+    _attention(324, "attention_s8", records.ATTENTION_S8, 5, "attention_s8"),
+    _attention(325, "attention_dsp_s8", records.ATTENTION_S8, 5, "attention_s8"),
+    _attention(326, "attention_mve_s8", records.ATTENTION_S8, 5, "attention_s8"),
+)

@@ -1,0 +1,232 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Error bars of ``tinyml cost``, from layers that its figures were not fitted to.
+
+``python -m tools.cost_errors [--on qemu-cortex-m4,...] [--check]``
+
+The layers are random ones (``python -m tools.random_counts`` counts them), and those of published models,
+each estimated with figures that were fitted without its model. The bars go into
+plugin/tinyml/cost/data/errors, how good the estimates are into docs/COST_ERRORS.md. Requires the published
+models in ``TINYML_MODELS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from tools import layer_counts, random_counts
+from tools.cost_examples import examples, single_layers
+from tools.environment import ROOT
+from tools.fit_costs import narrow
+from tools.fit_speed import fit_speed
+
+sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
+
+from tinyml import harness
+from tinyml.base.whole_files import write_whole
+from tinyml.cores.core_data import DATA
+from tinyml.cost.error_bars import DOUBTFUL, EDGES, UNKNOWN_SHARE, ErrorBars, size_class
+from tinyml.cost.model import find_model
+
+PAGE = ROOT / "docs" / "COST_ERRORS.md"
+RECORD = ROOT / "benchmarks" / "cost_errors.json"
+COVERED = 0.95
+GOAL = 0.10
+FOLDS = 6
+ENOUGH = 8
+"""Held-out layers that a bar of its own takes: below, the kernel's layers of all sizes share one."""
+FEWEST = 3
+"""A kernel with fewer held-out layers has no bar."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A layer that the figures were not fitted to."""
+
+    kernel: str
+    estimated: float
+    counted: float
+    random: bool
+
+    @property
+    def error(self) -> float:
+        """As a part of the estimate, as a bar around it is drawn."""
+        return abs(self.counted / max(self.estimated, 1) - 1)
+
+    @property
+    def is_close(self) -> bool:
+        return abs(self.estimated / self.counted - 1) <= GOAL
+
+
+def random_layers(machine: str) -> Iterator[HeldOut | str]:
+    """Estimates of random layers; the name of the kernel where there is none."""
+    target = harness.find_machine(machine).target.name
+    costs = find_model(target)
+    for one in random_counts.load():
+        if one.machine != machine or costs is None:
+            continue
+        batch = random_counts.made(one.batch, target)
+        chosen = batch.selected[one.step]
+        guess = costs.instructions.of_layer(chosen.layer, chosen.kernel, batch.emitted.tallies.get(one.step))
+        yield one.kernel if guess is None else HeldOut(one.kernel, guess, one.instructions, True)
+
+
+def published_layers(machine: str) -> Iterator[HeldOut]:
+    """Layers of models, each with figures of the others."""
+    known = examples(machine)
+    names = sorted({one.counted.model for one in known})
+    fold = {name: index % FOLDS for index, name in enumerate(names)}
+    alone = single_layers(machine, "instructions")
+    for part in range(FOLDS):
+        inside = [one for one in known if fold[one.counted.model] != part]
+        speed = fit_speed([*(layer for one in inside for layer in one.layers("instructions")), *alone])
+        for one in known:
+            if fold[one.counted.model] != part:
+                continue
+            for layer in one.layers("instructions"):
+                guess = speed.of_layer(layer.layer, layer.kernel, layer.tally)
+                if guess is not None and layer.spent > 0:
+                    yield HeldOut(layer.kernel.name, guess, layer.spent, False)
+
+
+def quantile(errors: Sequence[float]) -> float:
+    """What ``COVERED`` of them do not exceed; of few, the largest."""
+    ordered = sorted(errors)
+    return ordered[min(math.ceil(COVERED * len(ordered)), len(ordered)) - 1]
+
+
+def bars(layers: Sequence[HeldOut]) -> ErrorBars:
+    by_kernel: defaultdict[str, list[HeldOut]] = defaultdict(list)
+    for one in layers:
+        by_kernel[one.kernel].append(one)
+    found = {}
+    for kernel, own in sorted(by_kernel.items()):
+        if len(own) < FEWEST:
+            continue
+        whole = quantile([one.error for one in own])
+        sizes = []
+        for number in range(len(EDGES) + 1):
+            some = [one.error for one in own if size_class(one.estimated) == number]
+            sizes.append(round(quantile(some) if len(some) >= ENOUGH else whole, 3))
+        found[kernel] = sizes
+    return ErrorBars(found, {kernel: len(by_kernel[kernel]) for kernel in found})
+
+
+TEXT = """\
+# Error bars of estimates
+
+Written by `python -m tools.cost_errors`; do not edit. Every estimate of instructions has an error bar: about
+95 % of the layers that the figures were **not** fitted to are within it. There is a bar for each kernel and
+size of layer. In the bar of a model, errors of layers with the same kernel and about the same size add up;
+others are taken as independent.
+
+Two kinds of layers are held out. Random ones are those of the campaigns of random layers: int8, four bits,
+int16, float, sparse, pools, element-wise and recurrent layers of all shapes, most of them far smaller than
+those of models (`python -m tools.random_counts`). Layers of published models are estimated with figures
+that were fitted without their model. A kernel of which no layers were held out has no bar: if such kernels
+take more than {unknown:.0%} of a model, or if the bar is above {doubtful:.0%}, `tinyml cost` says that the
+instructions are unknown. `tinyml cost --count` counts them on the emulator.
+
+The goal, 10 % or better for 95 % of random layers, is **not reached**: the figures are sums over the work of
+a layer, and small layers of unusual shapes take most of their instructions besides. Estimates of whole
+models are far closer ([COSTS.md](COSTS.md)).
+
+| core | random layers | no figures | within 10 % | 20 % | their bar | published layers | within 10 % |
+|---|---:|---:|---:|---:|---:|---:|---:|
+"""
+
+KERNELS = """
+## {core}
+
+| kernel | held out | below 2,000 | to 20,000 | to 200,000 | above |
+|---|---:|---:|---:|---:|---:|
+"""
+
+
+def share(some: Sequence[bool]) -> str:
+    return f"{sum(some) / len(some):.0%}" if some else ""
+
+
+def measured(machine: str) -> tuple[ErrorBars, dict[str, object]]:
+    """The bars of a core, and its row of the page."""
+    random = list(random_layers(machine))
+    estimated = [one for one in random if isinstance(one, HeldOut)]
+    published = list(published_layers(machine))
+    found = bars([*estimated, *published])
+    inside = [
+        one.error <= bar
+        for one in estimated
+        if (bar := found.of_layer(one.kernel, one.estimated)) is not None
+    ]
+    row = (
+        f"{len(random):,}",
+        f"{len(random) - len(estimated):,}",
+        share([one.is_close for one in estimated]),
+        share([abs(one.estimated / one.counted - 1) <= 2 * GOAL for one in estimated]),
+        share(inside),
+        f"{len(published):,}",
+        share([one.is_close for one in published]),
+    )
+    return found, {"row": list(row)}
+
+
+def page(rows: dict[str, dict[str, object]], found: dict[str, ErrorBars]) -> str:
+    lines = [TEXT.format(doubtful=DOUBTFUL, unknown=UNKNOWN_SHARE)]
+    for core, entry in rows.items():
+        cells = entry["row"]
+        assert isinstance(cells, list)
+        lines.append(f"| {' | '.join([core, *cells])} |\n")
+    for core, own in found.items():
+        lines.append(KERNELS.format(core=core))
+        for kernel, sizes in own.kernels.items():
+            cells = [f"`{kernel}`", f"{own.layers[kernel]:,}", *(f"{size:.0%}" for size in sizes)]
+            lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def load() -> tuple[dict[str, dict[str, object]], dict[str, ErrorBars]]:
+    rows = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    found = {}
+    for core in rows:
+        data = json.loads((DATA / "errors" / f"{core}.json").read_text(encoding="utf-8"))
+        found[core] = ErrorBars(data["kernels"], data["layers"])
+    return rows, found
+
+
+def current() -> str:
+    """The page, from what was measured."""
+    return page(*load())
+
+
+def save(core: str, found: ErrorBars) -> None:
+    text = narrow(json.dumps(asdict(found), indent=1)) + "\n"
+    write_whole(DATA / "errors" / f"{core}.json", text.encode())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--on", default=",".join(layer_counts.MACHINES), metavar="MACHINES")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if the page is not current")
+    args = parser.parse_args()
+    if args.check:
+        return int(PAGE.read_text(encoding="utf-8") != current())
+    rows, _ = load()
+    (DATA / "errors").mkdir(exist_ok=True)
+    for machine in args.on.split(","):
+        core = harness.find_machine(machine).target.name
+        found, rows[core] = measured(machine)
+        save(core, found)
+        print(core, rows[core], flush=True)
+    write_whole(RECORD, (json.dumps(dict(sorted(rows.items())), indent=1) + "\n").encode())
+    write_whole(PAGE, current().encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
