@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ exclude_patterns = [
     "repository.txt",
     "external_module.rst",
 ]  # the latter: for Zephyr's own site
-autodoc_typehints = "description"
+autodoc_typehints = "none"  # `types_of_parameters` writes them as the code does
 suppress_warnings = ["misc.highlighting_failure"]  # consoles and Kconfig in code blocks
 
 SOURCES = "https://github.com/<owner>/west-tinyml/blob/main"
@@ -52,6 +53,24 @@ SOURCES = "https://github.com/<owner>/west-tinyml/blob/main"
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", link_to_the_repository)
+    app.connect("autodoc-process-docstring", types_of_parameters)
+
+
+def types_of_parameters(
+    app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]
+) -> None:
+    """The types of parameters and of the result, with the short names that the code has for them."""
+    if not inspect.isfunction(found):
+        return
+    signature = inspect.signature(found)
+    lines += [
+        f":type {parameter.name}: {parameter.annotation}"
+        for parameter in signature.parameters.values()
+        if parameter.name != "self" and parameter.annotation is not parameter.empty
+    ]
+    if signature.return_annotation not in (signature.empty, "None"):
+        lines.append(f":rtype: {signature.return_annotation}")
+    lines.append("")
 
 
 def link_to_the_repository(app: Sphinx, name: str, source: list[Any]) -> None:
