@@ -264,6 +264,83 @@ def test_another_mask_stays(name: str) -> None:
     assert len(node.inputs) == 4
 
 
+def alone(heads: int, queries: int, keys: int, *lines: str) -> list[str]:
+    """Heads that are inputs, with a mask ``m``, which the lines define."""
+    return [
+        *(
+            f"input {name}: float32[{heads}x{rows}x4]"
+            for name, rows in zip("qkv", (queries, keys, keys), strict=True)
+        ),
+        f"kt: float32[{heads}x4x{keys}] = Transpose(k; perm=0x2x1)",
+        f"s: float32[{heads}x{queries}x{keys}] = MatMul(q, kt; round_once=False)",
+        *lines,
+        f"b: float32[{heads}x{queries}x{keys}] = Binary(s, m; {ADD})",
+        f"w: float32[{heads}x{queries}x{keys}] = Softmax(b; axis=2, beta=1.0)",
+        f"y: float32[{heads}x{queries}x4] = MatMul(w, v; round_once=False)",
+        "output y",
+    ]
+
+
+def test_a_constant_mask_with_a_row_for_each_head_is_not_causal() -> None:
+    """As many heads as queries: the numbers are those of a causal mask, the axes are not."""
+    lines = [line.replace("(s, m;", "(s, const float32[3x1x3];") for line in alone(3, 3, 3)]
+    graph = graph_of(lines)
+    (name,) = [t.name for t in graph.tensors.values() if t.is_constant]
+    hidden = np.where(np.tril(np.ones((3, 3))) > 0, 0, -1e9).astype(np.float32).reshape(3, 1, 3)
+    tensors = [t if t.name != name else t.constant(name, hidden) for t in graph.tensors.values()]
+    before = graph.with_nodes(graph.nodes, tensors)
+    compare(before, fuse_attention(before))
+
+
+PREFIX = "const bool[4x4] {1 0 0 0 1 1 0 0 1 1 1 0 1 1 1 1}"
+OTHERS = {
+    "further_for_each_head": (
+        2,
+        f"r: int64[2x1x1] = Binary(p, const int64[2x1x1] {{0 1}}; {ADD})",
+        "c: bool[2x1x4] = Binary(const int64[4] {0 1 2 3}, r; clamp=-infxinf, function=greater, "
+        "round_once=False)",
+        f"m: float32[2x1x4] = Where(c, {LOW}, {NONE})",
+    ),
+    "a_prefix_that_all_queries_see": (
+        4,
+        "c: bool[4] = Binary(const int64[4] {0 1 2 3}, p; clamp=-infxinf, function=less, round_once=False)",
+        f"d: bool[4x4] = Binary(c, {PREFIX}; clamp=-infxinf, function=or, round_once=False)",
+        f"m: float32[4x4] = Where(d, {NONE}, {LOW})",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_masks_that_resemble_one_of_a_position_stay(name: str) -> None:
+    queries, *lines = OTHERS[name]
+    before, after = fused(["input p: int64[1]", *alone(2, queries, 4, *lines)])
+    assert after.nodes[-1].inputs[3:] == ("m",)
+    rng = np.random.default_rng(1)
+    tensors = {n: random_values(rng, before.tensors[n]) for n in before.inputs if n != "p"}
+    for position in range(4):
+        sample = tensors | {"p": np.array([position])}
+        np.testing.assert_allclose(interpret(after, sample)["y"], interpret(before, sample)["y"], rtol=1e-5)
+
+
+def test_a_mask_after_a_reshape_follows_the_axes_that_it_meets() -> None:
+    before, after = fused(
+        [
+            *(f"input {name}: float32[2x2x2x3x4]" for name in "qv"),
+            "input k: float32[2x2x2x4x3]",
+            "input m: float32[2x1x3x3]",
+            "s: float32[2x2x2x3x3] = MatMul(q, k; round_once=False)",
+            "r: float32[2x4x3x3] = Reshape(s; shape=2x4x3x3)",
+            f"b: float32[2x4x3x3] = Binary(r, m; {ADD})",
+            "w: float32[2x4x3x3] = Softmax(b; axis=3, beta=1.0)",
+            "u: float32[2x2x2x3x3] = Reshape(w; shape=2x2x2x3x3)",
+            "y: float32[2x2x2x3x4] = MatMul(u, v; round_once=False)",
+            "output y",
+        ]
+    )
+    assert isinstance(after.nodes[-1].op, Attention)
+    compare(before, after)
+
+
 def bytes_(round_once: bool, softmax: str, *between: str, name: str = "s") -> list[str]:
     quant = " q(0.02, -3)"
     axis = 3 if softmax == "SoftmaxTable" else -1

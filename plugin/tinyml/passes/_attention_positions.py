@@ -24,21 +24,19 @@ def position_of(edit: Editor, mask: str, shape: tuple[int, int]) -> tuple[str, i
     """The tensor that holds the position, and how many keys further than that the first query sees.
 
     Query i sees keys up to i + position + this number, for every position at which all queries see their own
-    key. ``shape`` is (queries, keys); a mask of other extents depends on more than that.
+    key. Where as many queries as keys leave one such position, which proves nothing, it is for all up to the
+    one at which every query sees all keys. The mask has the extents ``shape``, (queries, keys).
     """
     queries, keys = shape
     found = _sources(edit, mask)
     size = edit.tensors[mask].elements
-    if found is None or size not in (queries * keys, keys) or size * keys > MOST_ELEMENTS or keys < 2:
+    if found is None or size * keys > MOST_ELEMENTS or keys < 2:
         return None
     source, nodes = found
     places = np.arange(keys)[None, :] - np.arange(queries)[:, None]
 
     def visible(position: int) -> Array | None:
-        values = _value(edit, mask, source, nodes, position)
-        if values.size != queries * keys:
-            return None
-        values = values.reshape(queries, keys)
+        values = _value(edit, mask, source, nodes, position).reshape(queries, keys)
         if values.dtype == np.bool_:
             return values
         shown = values == 0
@@ -53,7 +51,8 @@ def position_of(edit: Editor, mask: str, shape: tuple[int, int]) -> tuple[str, i
             past = int(seen[0].sum()) - 1 - position
     if past is None:
         return None
-    for position in range(-past, keys - queries - past + 1):
+    last = keys - queries if keys > queries else keys - 1
+    for position in range(-past, last - past + 1):
         seen = visible(position)
         if seen is None or not np.array_equal(seen, places <= position + past):
             return None

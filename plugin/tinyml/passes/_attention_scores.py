@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Node, Quant, Tensor
+from tinyml.ir import Array, DType, Layer, Node, Quant, Shape, Tensor
 from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
@@ -163,10 +163,14 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
     """The scale, the cap and the mask; None if there is anything else, or another order."""
     found = Scores()
     capped = False  # tanh has been seen, its factor not yet
-    lead = edit.tensors[path.product.outputs[0]].shape
     name = path.product.outputs[0]
+    elements = edit.tensors[name].elements
     for node in path.between:
-        if not all(t is None or t.quant is None for t in edit.layer(node).inputs):
+        scores = edit.tensors[
+            node.outputs[0]
+        ].shape  # a mask is broadcast to these axes, not to the product's
+        quantized = any(t is not None and t.quant is not None for t in edit.layer(node).inputs)
+        if quantized or math.prod(scores) != elements:
             return None
         op = node.op
         others = [n for n in node.inputs if n and not _same(edit, n, name)]
@@ -187,12 +191,12 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
         elif isinstance(op, Unary) and op.function == "tanh" and not (masked or capped or found.softcap):
             capped = True
         elif isinstance(op, Binary) and op.function == "add" and len(others) == 1 and not (masked or capped):
-            masked_scores = _masked(edit, found, others[0], lead, False)
+            masked_scores = _masked(edit, found, others[0], scores, False)
             if masked_scores is None:
                 return None
             found = masked_scores
         elif isinstance(op, Where) and not (masked or capped):
-            hidden = _hidden(edit, found, node, name, lead)
+            hidden = _hidden(edit, found, node, name, scores)
             if hidden is None:
                 return None
             found = hidden
@@ -218,45 +222,44 @@ def _number(edit: Editor, name: str) -> float | None:
     return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
-def _hidden(edit: Editor, found: Scores, node: Node, name: str, lead: tuple[int, ...]) -> Scores | None:
+def _hidden(edit: Editor, found: Scores, node: Node, name: str, scores: Shape) -> Scores | None:
     """A condition that keeps scores or hides them."""
     condition, kept, replaced = node.inputs
     low = _number(edit, replaced)
     if not _same(edit, kept, name) or low is None or math.isnan(low):
         return None
-    return _masked(edit, replace(found, low=low), condition, lead, True)
+    return _masked(edit, replace(found, low=low), condition, scores, True)
 
 
-def _masked(edit: Editor, found: Scores, name: str, lead: tuple[int, ...], truth: bool) -> Scores | None:
+def _masked(edit: Editor, found: Scores, name: str, scores: Shape, truth: bool) -> Scores | None:
     mask = edit.tensors[name]
     if mask.quant is not None or mask.dtype is not (DType.BOOL if truth else DType.FLOAT32):
         return None
-    try:
-        shape = np.broadcast_shapes(mask.shape, lead)
-    except ValueError:
-        return None
-    if int(np.prod(shape)) != int(np.prod(lead)):
-        return None
-    past = _past(mask, lead) if not truth or found.low <= HIDES else None
     found = replace(found, masked_by=name)
-    if past is not None:
-        return replace(found, past=past)
-    moving = position_of(edit, name, (lead[-2], lead[-1])) if not truth or found.low <= HIDES else None
-    if moving is not None:
-        return replace(found, position=moving[0], past=moving[1])
-    numbers = np.broadcast_to(np.arange(mask.elements).reshape(mask.shape), shape)
-    rows = rows_of(numbers.reshape(-1, *lead[-2:]))
+    queries, keys = scores[-2:]
+    axes = (1,) * (len(scores) - len(mask.shape)) + mask.shape
+    same_for_all_heads = axes == (1,) * (len(scores) - 2) + (queries, keys)
+    if same_for_all_heads and (not truth or found.low <= HIDES):
+        past = _past(mask, (queries, keys))
+        if past is not None:
+            return replace(found, past=past)
+        moving = position_of(edit, name, (queries, keys))
+        if moving is not None:
+            return replace(found, position=moving[0], past=moving[1])
+    numbers = np.broadcast_to(np.arange(mask.elements).reshape(mask.shape), scores)
+    rows = rows_of(numbers.reshape(-1, queries, keys))
     return None if rows is None else replace(found, mask=name, rows=rows)
 
 
-def _past(mask: Tensor, lead: tuple[int, ...]) -> int | None:
+def _past(mask: Tensor, shape: tuple[int, int]) -> int | None:
     """By how much a constant mask lets queries see further than their own place, if it is causal."""
-    if mask.data is None or mask.data.size != lead[-2] * lead[-1]:
+    if mask.data is None:
         return None
-    values = mask.data.reshape(lead[-2:])
+    values = mask.data.reshape(shape)
     visible = values if values.dtype == np.bool_ else values == 0
     if values.dtype != np.bool_ and not np.all(visible | (values <= HIDES)):
         return None
     past = int(visible[0].sum()) - 1
-    seen = np.arange(lead[-1])[None, :] <= np.arange(lead[-2])[:, None] + past
+    queries, keys = shape
+    seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + past
     return past if past >= 0 and np.array_equal(visible, seen) else None
