@@ -38,6 +38,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.custom_operator": "test_build.py compiles its operator",
     "sample.tinyml.sensor_fusion": "no device, no state: trees are tested on the host and on emulated cores",
     "sample.tinyml.gesture": "gesture.stream is the same with the sensor's FIFO",
+    "sample.tinyml.gesture_attention": "the source of gesture; its model runs on the host in test_samples.py",
     "sample.tinyml.gesture_own": "the sensor of gesture; test_adapt.py learns in Zephyr",
     "sample.tinyml.vibration_own": "the sensor of gesture; thresholds are tested on the host",
     "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_arenas.py",
