@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -51,9 +53,31 @@ SOURCES = "https://github.com/<owner>/west-tinyml/blob/main"
 """Pages link to files of the repository by relative paths, as code hosts show them."""
 
 
+WHOLE = re.compile(r"(\S*\w-\w\S*)")
+"""A word with a hyphen."""
+LONGEST_WHOLE = 24
+"""Longer words, such as names of packages, may break."""
+
+
 def setup(app: Sphinx) -> None:
     app.connect("source-read", link_to_the_repository)
     app.connect("autodoc-process-docstring", types_of_parameters)
+    app.connect("doctree-read", whole_words_in_cells)
+
+
+def whole_words_in_cells(app: Sphinx, tree: nodes.document) -> None:
+    """Narrow columns break between words, not inside `cortex-m4`."""
+    for entry in tree.findall(nodes.entry):
+        for words in list(entry.findall(nodes.Text)):
+            if WHOLE.search(words) and not isinstance(words.parent, nodes.literal):
+                parts = enumerate(WHOLE.split(words))
+                words.parent.replace(
+                    words, [_whole(part) if i % 2 else nodes.Text(part) for i, part in parts]
+                )
+
+
+def _whole(word: str) -> nodes.Node:
+    return nodes.inline("", word, classes=["whole"]) if len(word) <= LONGEST_WHOLE else nodes.Text(word)
 
 
 def types_of_parameters(

@@ -59,6 +59,12 @@ C_API = {
 SCHEMA = "tinyml.schema.json"
 """Beside the first page: editors read it from there."""
 
+NARROW = {
+    "landing_narrow.svg": landing_figures.landing_narrow,
+    "bars_narrow.svg": landing_figures.bars_narrow,
+}
+"""Pictures of the first page for phones, beside the style sheet that names them."""
+
 BARS = """![Instructions, flash and RAM on a Cortex-M4, beside TensorFlow Lite Micro](figures/bars.svg)
 
 The same models, the same outputs bit for bit. [](BENCHMARKS.md) has all figures, and how they are counted.
@@ -163,6 +169,8 @@ def build(out: Path, builder: str = "html") -> int:
         (published / SCHEMA).write_text(json.dumps(schema(), indent=1), encoding="utf-8")
         (published / docs_llms.FILE).write_text(docs_llms.text(pages), encoding="utf-8")
         (pages / "figures" / "bars.svg").write_text(landing_figures.bars(), encoding="utf-8")
+        for name, draw in NARROW.items():  # the style sheet shows them on phones
+            (pages / "static" / name).write_text(draw(), encoding="utf-8")
         benchmarks = pages / "BENCHMARKS.md"
         drawn = benchmark_bars.with_bars(benchmarks.read_text(encoding="utf-8"), pages / "figures")
         benchmarks.write_text(drawn, encoding="utf-8")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,14 @@ def pages(folder: Path) -> str:
         pixels = load_digits().images[-EXAMPLES:, None, None]
         np.savez(data, image=(pixels / 16).astype(np.float32))
         _page(folder, "digits", data, "Draw a digit")
-    _page(folder, "wake_word", SAMPLES / "wake_word" / "replay.wav", "Wake word")
+    words = ["--classes", "other,hey zephyr"]
+    _page(
+        folder,
+        "wake_word",
+        SAMPLES / "wake_word" / "replay.wav",
+        "Say \N{LEFT DOUBLE QUOTATION MARK}hey zephyr\N{RIGHT DOUBLE QUOTATION MARK}",
+        words,
+    )
     return f"""
 ## Try it
 
@@ -41,7 +49,7 @@ Two samples of this repository, as `tinyml web` makes them:
 """
 
 
-def _page(folder: Path, name: str, data: Path, title: str) -> None:
-    words = ["web", name, "--app", str(SAMPLES / name), "--input", str(data), "--title", title]
+def _page(folder: Path, name: str, data: Path, title: str, more: Sequence[str] = ()) -> None:
+    words = ["web", name, *more, "--app", str(SAMPLES / name), "--input", str(data), "--title", title]
     if main([*words, "-o", str(folder / f"{name}.html")]) != 0:
         raise SystemExit(f"the page of {name} was not made")

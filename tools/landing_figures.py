@@ -60,26 +60,64 @@ def _arrow(x: float, y: float) -> str:
     return f'<path d="M{x:g} {y:g}h34m-7 -6l7 6l-7 6" class="edge"/>'
 
 
+def _arrow_down(x: float, y: float) -> str:
+    return f'<path d="M{x:g} {y:g}v22m-6 -7l6 7l6 -7" class="edge"/>'
+
+
+def _layer(x: float, y: float, width: float, name: str, kind: str) -> list[str]:
+    words = text(x + width / 2, y + 18, name, "on" if kind == "b" else "inside", "middle")
+    return [rect(x, y, width, 28, kind), words]
+
+
+def _code(x: float, y: float, width: float) -> list[str]:
+    lines = [text(x + 14, y + 26 + 22 * number, line, "code") for number, line in enumerate(CODE)]
+    return [rect(x, y, width, 196, "card", 8), *lines]
+
+
+def _arena(x: float, y: float, width: float) -> list[str]:
+    places = ((0, 1, 0, 2, "c"), (0, 2, 2, 4, "a"), (1, 3, 0, 2, "a"), (2, 4, 2, 3, "d"), (3, 5, 0, 1, "b"))
+    step = (width - 15) / 5
+    blocks = [
+        rect(
+            x + 8 + step * first,
+            y + 188 - 30 * (low + height),
+            step * (last - first) - 2,
+            30 * height - 2,
+            kind,
+            2,
+        )
+        for first, last, low, height, kind in places
+    ]
+    return [rect(x, y, width, 196, "card", 8), *blocks]
+
+
+TITLE = "A model becomes C, and its tensors share one arena"
+CAPTIONS = ("model.onnx", "plain C, one call per layer", "one arena, planned by the compiler")
+
+
 def landing() -> str:
     """A model, its C, its arena."""
-    parts = [text(70, 20, "model.onnx", "soft", "middle")]
+    parts = [text(x, 20, words, "soft", "middle") for x, words in zip((70, 310, 606), CAPTIONS, strict=True)]
     for number, (name, kind) in enumerate(LAYERS):
         y = 34 + 42 * number
-        parts += [rect(20, y, 100, 28, kind)]
-        parts += [text(70, y + 18, name, "on" if kind == "b" else "inside", "middle")]
+        parts += _layer(20, y, 100, name, kind)
         if number + 1 < len(LAYERS):
             parts.append(f'<path d="M70 {y + 28}v14" class="edge"/>')
-    parts += [_arrow(136, 136), text(310, 20, "plain C, one call per layer", "soft", "middle")]
-    parts.append(rect(186, 34, 248, 196, "card", 8))
-    parts += [text(200, 60 + 22 * number, line, "code") for number, line in enumerate(CODE)]
-    parts += [_arrow(450, 136), text(606, 20, "one arena, planned by the compiler", "soft", "middle")]
-    parts.append(rect(500, 34, 212, 196, "card", 8))
-    places = ((0, 1, 0, 2, "c"), (0, 2, 2, 4, "a"), (1, 3, 0, 2, "a"), (2, 4, 2, 3, "d"), (3, 5, 0, 1, "b"))
-    for first, last, low, height, kind in places:
-        x, y = 508 + 39.4 * first, 222 - 30 * (low + height)
-        parts.append(rect(x, y, 39.4 * (last - first) - 2, 30 * height - 2, kind, 2))
+    parts += [_arrow(136, 136), *_code(186, 34, 248), _arrow(450, 136), *_arena(500, 34, 212)]
     parts.append(text(606, 250, "time: layer by layer", "soft", "middle"))
-    return svg(730, 262, "A model becomes C, and its tensors share one arena", parts)
+    return svg(730, 262, TITLE, parts)
+
+
+def landing_narrow() -> str:
+    """The same from top to bottom, for a phone."""
+    parts = [text(180, y, words, "soft", "middle") for y, words in zip((16, 108, 364), CAPTIONS, strict=True)]
+    for number, (name, kind) in enumerate(LAYERS):
+        parts += _layer(4 + 72 * number, 28, 64, name, kind)
+        if number + 1 < len(LAYERS):
+            parts.append(f'<path d="M{68 + 72 * number} 42h8" class="edge"/>')
+    parts += [_arrow_down(180, 66), *_code(40, 118, 280), _arrow_down(180, 322), *_arena(40, 376, 280)]
+    parts.append(text(180, 590, "time: layer by layer", "soft", "middle"))
+    return svg(360, 600, TITLE, parts)
 
 
 def logo() -> str:
@@ -88,38 +126,70 @@ def logo() -> str:
     return svg(64, 64, "west-tinyml", [rect(x, y - 8, w, h, kind, 3) for x, y, w, h, kind in blocks])
 
 
-def bars(machine: str = MACHINE) -> str:
-    """Instructions, flash and RAM on a core, ours above those of the peer."""
+COLUMNS = ("instructions of one run", "bytes of flash", "bytes of RAM")
+BESIDE = "Figures beside those of TensorFlow Lite Micro with CMSIS-NN"
+
+
+def _pairs(machine: str) -> list[tuple[str, list[tuple[int, int | None]]]]:
+    """Models with our figures and those of the peer, in the order of ``COLUMNS``."""
     rows = load(ROOT / "benchmarks" / "record.json").rows
     ours = {row.sha256: row for row in rows if (row.kernels, row.machine) == (KERNELS, machine)}
-    parts = [text(0, 18, f"on a {core(machine)}", "soft")]
-    for column, title in enumerate(("instructions of one run", "bytes of flash", "bytes of RAM")):
-        parts.append(text(190 + 180 * column, 18, title, "soft"))
-    y = 30.0
+    found = []
     for model in peers().models.values():
         row = ours.get(model.sha256)
-        found = (one for one in peers().of(model.sha256, machine) if one.peer == PEER)
-        theirs = next(found, None)
+        theirs = next((one for one in peers().of(model.sha256, machine) if one.peer == PEER), None)
         if row is None or theirs is None or None in (theirs.constants_bytes, theirs.code_bytes):
             continue
-        parts.append(text(0, y + 22, model.title.replace("MLPerf Tiny ", "").partition(" (")[0]))
         flash = (theirs.constants_bytes or 0) + (theirs.code_bytes or 0)
-        pairs = (
+        pairs: list[tuple[int, int | None]] = [
             (row.instructions, theirs.instructions),
             (row.constants_bytes + row.code_bytes, flash),
             (row.ram_bytes, theirs.ram_bytes),
-        )
+        ]
+        found.append((model.title.replace("MLPerf Tiny ", "").partition(" (")[0], pairs))
+    return found
+
+
+def _pair(x: float, y: float, mine: int, other: int | None, length: float) -> list[str]:
+    """Two bars, the longer one of ``length``."""
+    if other is None:
+        return []
+    parts, most = [], max(mine, other)
+    for line, (value, kind) in enumerate(((mine, "ours"), (other, "theirs"))):
+        parts.append(rect(x, y + 15 * line, length * value / most, 11, kind, 2))
+        parts.append(text(x + length * value / most + 6, y + 10 + 15 * line, short(value), "soft"))
+    return parts
+
+
+def _legend(x: float, y: float) -> list[str]:
+    ours = [rect(x, y, 11, 11, "ours", 2), text(x + 16, y + 10, "west-tinyml", "soft")]
+    return [*ours, rect(x + 120, y, 11, 11, "theirs", 2), text(x + 136, y + 10, PEER, "soft")]
+
+
+def bars(machine: str = MACHINE) -> str:
+    """Instructions, flash and RAM on a core, ours above those of the peer."""
+    parts = [text(0, 18, f"on a {core(machine)}", "soft")]
+    parts += [text(190 + 180 * column, 18, title, "soft") for column, title in enumerate(COLUMNS)]
+    y = 30.0
+    for name, pairs in _pairs(machine):
+        parts.append(text(0, y + 22, name))
         for column, (mine, other) in enumerate(pairs):
-            if other is None:
-                continue
-            x, most = 190 + 180 * column, max(mine, other)
-            for line, (value, kind) in enumerate(((mine, "ours"), (other, "theirs"))):
-                parts.append(rect(x, y + 6 + 15 * line, 100 * value / most, 11, kind, 2))
-                parts.append(text(x + 100 * value / most + 6, y + 16 + 15 * line, short(value), "soft"))
+            parts += _pair(190 + 180 * column, y + 6, mine, other, 100)
         y += 46
-    parts += [rect(190, y + 6, 11, 11, "ours", 2), text(206, y + 16, "west-tinyml", "soft")]
-    parts += [rect(310, y + 6, 11, 11, "theirs", 2), text(326, y + 16, PEER, "soft")]
-    return svg(730, int(y + 28), "Figures beside those of TensorFlow Lite Micro with CMSIS-NN", parts)
+    return svg(730, int(y + 28), BESIDE, [*parts, *_legend(190, y + 6)])
+
+
+def bars_narrow(machine: str = MACHINE) -> str:
+    """The same from top to bottom, for a phone."""
+    parts, y = _legend(0, 6), 46.0
+    for column, title in enumerate(COLUMNS):
+        parts.append(text(0, y, f"{title}, on a {core(machine)}", "soft"))
+        y += 10
+        for name, pairs in _pairs(machine):
+            parts += [text(0, y + 18, name), *_pair(146, y + 2, *pairs[column], 150)]
+            y += 40
+        y += 26
+    return svg(360, int(y - 20), BESIDE, parts)
 
 
 def short(value: int) -> str:

@@ -56,7 +56,7 @@ def test_the_error_bar_contains_what_was_counted(core: str) -> None:
     assert found.instructions_error is not None
     assert 0 < found.instructions_error < DOUBTFUL
     assert abs(truth["instructions"] / found.instructions - 1) <= found.instructions_error
-    assert f"within {found.instructions_error:.0%} by the layers" in found.note
+    assert f"within {found.instructions_error:.0%} (true of 95 % of the layers" in found.note
 
 
 def test_bars_of_models() -> None:
@@ -105,7 +105,7 @@ def test_published_models(name: str, models_folder: Path) -> None:
 def test_the_result_has_every_layer_and_says_how_good_it_is() -> None:
     found = tinyml.cost(DIGITS, "cortex-m4")
     assert sum(layer.instructions or 0 for layer in found.layers) == pytest.approx(found.instructions, abs=9)
-    assert found.note.startswith("estimated, not counted; the instructions are within ")
+    assert found.note.startswith("estimated, not counted; instructions within ")
     assert found.milliseconds(100) == pytest.approx(found.cycles / 1e5)  # type: ignore[operator]
     assert "<table>" in found._repr_html_()
     assert json.loads(json.dumps(found.as_json()))["code_bytes"] == found.code_bytes

@@ -45,7 +45,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def selected_views(chromium: Browser) -> set[str]:
-    return set(chromium.run(SELECTED.format("getAttribute('class') || 'table'")))
+    return set(chromium.run(SELECTED.format("classList[0] || 'table'")))
 
 
 def conv(report: Report) -> int:
@@ -122,7 +122,7 @@ def test_the_graph_zooms_and_moves(chromium: Browser, page: Path, report: Report
 @IN_CHROMIUM
 def test_keys_go_from_layer_to_layer(chromium: Browser, page: Path) -> None:
     chromium.open(page)
-    for view in ("svg.graph", "svg.flash", "#layers"):
+    for view in ("svg.graph", "svg.flash.broad", "#layers"):
         entries = f"document.querySelectorAll('{view} [tabindex=\"0\"]').length"
         assert chromium.run(entries) == 1, "the Tab key stops once in each view"
     chromium.run("document.querySelector('svg.graph [tabindex=\"0\"]').focus()")
@@ -150,6 +150,22 @@ def test_nothing_is_wider_than_the_screen(chromium: Browser, page: Path, width: 
     chromium.click('#layers [data-layer="2"] td')
     assert chromium.run(ARTICLE) == "layer-2"
     assert chromium.run("document.documentElement.scrollWidth") <= width
+
+
+@IN_CHROMIUM
+@pytest.mark.parametrize("width, shown", [(385, "narrow"), (1180, "broad")])
+def test_pictures_fit_the_screen_with_all_their_words(
+    chromium: Browser, page: Path, width: int, shown: str
+) -> None:
+    chromium.open(page, width, 800)
+    visible = "Array.from(document.querySelectorAll('svg.memory, svg.flash')).filter(s => s.clientWidth)"
+    assert chromium.run(f"{visible}.map(s => s.classList[1])") == [shown, shown]
+    words = f"{visible}.flatMap(s => Array.from(s.querySelectorAll('text'), t => t.getBoundingClientRect()))"
+    left, right = chromium.run(
+        f"(w => [Math.min(...w.map(b => b.left)), Math.max(...w.map(b => b.right))])({words})"
+    )
+    assert left >= 0
+    assert right <= width
 
 
 @IN_CHROMIUM

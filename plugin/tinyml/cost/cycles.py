@@ -72,11 +72,11 @@ MODELS = {
     ),
     "cortex-m7": Model(
         lambda blocks: mca.weigh(blocks, "cortex-m7"),
-        f"{ZERO_WAIT}: llvm-mca's model of the Cortex-M7, not calibrated: it ranks, no more",
+        f"{ZERO_WAIT}: llvm-mca's model of the Cortex-M7, not calibrated: good for ranking kernels only",
     ),
     "cortex-m55": Model(
         lambda blocks: mca.weigh(blocks, "cortex-m55"),
-        f"{ZERO_WAIT}: llvm-mca's model of the Cortex-M55, not calibrated: it ranks, no more",
+        f"{ZERO_WAIT}: llvm-mca's model of the Cortex-M55, not calibrated: good for ranking kernels only",
     ),
 }
 BY_MCA = frozenset(("cortex-m7", "cortex-m55"))

@@ -79,9 +79,8 @@ def errors_of(model: Compiled) -> str:
     small = "; for -Os scaled by the averages of five models" if "compile_flag" in model.summary else ""
     core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
     return (
-        f"estimated, not counted{core}; the instructions are within {found.error:.0%} by the layers that the "
-        f"figures were not fitted to (95 % of them, docs/COST_ERRORS.md), the code within "
-        f"{costs.code.error:.0%} (docs/COSTS.md){small}"
+        f"estimated, not counted{core}; instructions within {found.error:.0%} (true of 95 % of the layers "
+        f"held out: docs/COST_ERRORS.md), code within {costs.code.error:.0%} (docs/COSTS.md){small}"
     )
 
 

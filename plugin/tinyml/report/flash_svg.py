@@ -12,7 +12,8 @@ from typing import TypeAlias
 from tinyml.report.facts import Report
 from tinyml.report.palette import color
 
-WIDTH, HEIGHT = 1000.0, 300.0
+BROAD, NARROW = (1000.0, 300.0), (420.0, 300.0)
+"""Width and height on a screen, and on a phone, where words of the first would be too small."""
 Place: TypeAlias = tuple[float, float, float, float]
 
 
@@ -49,17 +50,23 @@ def parts_of(report: Report) -> list[Part]:
     return sorted((part for part in found if part.bytes), key=lambda part: -part.bytes)
 
 
-def flash_svg(report: Report) -> str:
+def flash_svgs(report: Report) -> str:
+    """The picture for a screen and the one for a phone; the style sheet shows one of them."""
+    return "\n".join((flash_svg(report), flash_svg(report, NARROW))).strip()
+
+
+def flash_svg(report: Report, size: tuple[float, float] = BROAD) -> str:
     """A treemap; empty if nothing is known to be in flash."""
     parts = parts_of(report)
     if not parts:
         return ""
     total = sum(part.bytes for part in parts)
+    kind = "narrow" if size == NARROW else "broad"
     drawn = [
-        f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" class="flash" role="group" '
+        f'<svg viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" class="flash {kind}" role="group" '
         f'aria-label="Flash: {total:,} bytes in {len(parts)} parts">'
     ]
-    for part, (x, y, width, height) in _grouped(parts):
+    for part, (x, y, width, height) in _grouped(parts, size):
         share = f"{part.name}: {part.bytes:,} bytes, {part.bytes / total:.1%}"
         layer = f' data-layer="{part.step}" role="button" tabindex="-1"' if part.step is not None else ""
         drawn.append(
@@ -70,13 +77,13 @@ def flash_svg(report: Report) -> str:
     return "\n".join([*drawn, "</svg>"])
 
 
-def _grouped(parts: Sequence[Part]) -> Iterator[tuple[Part, Place]]:
+def _grouped(parts: Sequence[Part], size: tuple[float, float]) -> Iterator[tuple[Part, Place]]:
     """The parts with their places: those of one kind lie together, the kind with most bytes first."""
     kinds: dict[str, list[Part]] = {}
     for part in parts:
         kinds.setdefault(part.kind, []).append(part)
     groups = sorted(kinds.values(), key=lambda group: -sum(part.bytes for part in group))
-    places = squarified([sum(part.bytes for part in group) for group in groups], WIDTH, HEIGHT)
+    places = squarified([sum(part.bytes for part in group) for group in groups], *size)
     for group, (left, top, width, height) in zip(groups, places, strict=True):
         inside = squarified([part.bytes for part in group], width, height)
         for part, (x, y, across, down) in zip(group, inside, strict=True):

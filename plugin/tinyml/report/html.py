@@ -14,10 +14,10 @@ from tinyml.base.naming import shape_text, short
 from tinyml.base.templates import environment
 from tinyml.report.comparison import compare
 from tinyml.report.facts import Report
-from tinyml.report.flash_svg import flash_svg
+from tinyml.report.flash_svg import flash_svgs
 from tinyml.report.graph_svg import graph_svg
 from tinyml.report.layer_table import columns, details, rows
-from tinyml.report.memory_svg import memory_svg
+from tinyml.report.memory_svg import memory_svgs
 from tinyml.report.palette import color
 
 
@@ -31,8 +31,8 @@ def page(report: Report, earlier: Sequence[tuple[str, Report]] = (), boxes: str 
     return templates.get_template("report.html.j2").render(
         report=report,
         compared=compare(earlier, report),
-        memory=memory_svg(report),
-        flash=flash_svg(report),
+        memory=memory_svgs(report),
+        flash=flash_svgs(report),
         graph=graph_svg(report),
         columns=columns(report),
         rows=rows(report),

@@ -11,31 +11,39 @@ from tinyml.report.facts import LayerFacts, Report, TensorFacts
 from tinyml.report.palette import color
 
 WIDTH, HEIGHT = 1000, 380
+NARROW = 420  # the same picture for a phone, where words of the wide one would be too small
 LEFT, RIGHT, TOP, BOTTOM = 74, 12, 30, 46
 
 
 class _Scale:
     """From steps and bytes to coordinates."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, width: int) -> None:
+        self.width = width
         self.steps = len(report.layers) + 1  # outputs stay after the last layer
         self.bytes = max(report.arena_bytes, 1)
 
     def x(self, step: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * step / self.steps
+        return LEFT + (self.width - LEFT - RIGHT) * step / self.steps
 
     def y(self, address: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * address / self.bytes
 
 
-def memory_svg(report: Report) -> str:
+def memory_svgs(report: Report) -> str:
+    """The picture for a screen and the one for a phone; the style sheet shows one of them."""
+    return "\n".join((memory_svg(report), memory_svg(report, NARROW)))
+
+
+def memory_svg(report: Report, width: int = WIDTH) -> str:
     """A tensor has the colour of the operator that computes it."""
-    scale = _Scale(report)
+    scale = _Scale(report, width)
+    size = "narrow" if width == NARROW else "broad"
     makers = {name: layer for layer in report.layers for name in layer.outputs}
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" class="memory" '
+        f'<svg viewBox="0 0 {width} {HEIGHT}" role="group" class="memory {size}" '
         f'aria-label="Memory plan: {report.arena_bytes} bytes over {len(report.layers)} layers">',
-        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'<defs><pattern id="hatch-{size}" width="6" height="6" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" class="hatch"/></pattern></defs>',
         *_grid(report, scale),
         *(_tensor(tensor, makers.get(tensor.name), scale) for tensor in report.tensors),
@@ -112,16 +120,17 @@ def _grid(report: Report, scale: _Scale) -> list[str]:
     for fraction in (0, 0.25, 0.5, 0.75, 1):
         address = round(report.arena_bytes * fraction)
         y = scale.y(address)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<line x1="{LEFT}" x2="{scale.width - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="tick end">{address:,}</text>')
-    every = max(1, -(-len(report.layers) // 30))
+    every = max(1, -(-30 * len(report.layers) // (scale.width - LEFT - RIGHT)))
     y = HEIGHT - BOTTOM + 16
     parts += [
         f'<text x="{scale.x(layer.step + 0.5):.1f}" y="{y}" class="tick">{layer.step}</text>'
         for layer in report.layers[::every]
     ]
     parts.append(
-        f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" class="tick">layer, in order of execution</text>'
+        f'<text x="{(LEFT + scale.width) / 2}" y="{HEIGHT - 8}" class="tick">'
+        "layer, in order of execution</text>"
     )
     parts.append(
         f'<text transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2:.0f}) rotate(-90)" class="tick">'
@@ -132,11 +141,11 @@ def _grid(report: Report, scale: _Scale) -> list[str]:
 
 def _peak(report: Report, scale: _Scale) -> list[str]:
     x0, x1 = scale.x(report.peak_step), scale.x(report.peak_step + 1)
-    anchor = "end" if x0 > WIDTH * 0.6 else "start"
-    at = x1 if anchor == "end" else x0
+    words = f"peak: layer {report.peak_step}, {report.arena_lower_bound_bytes:,} bytes in use"
+    anchor = "end" if x0 + 7.5 * len(words) > scale.width else "start"
+    at = min(max(x1, 7.5 * len(words)), scale.width - RIGHT) if anchor == "end" else x0
     return [
         f'<rect x="{x0:.1f}" y="{TOP - 6}" width="{x1 - x0:.1f}" '
         f'height="{HEIGHT - TOP - BOTTOM + 6}" class="peak"/>',
-        f'<text x="{at:.1f}" y="{TOP - 12}" class="peaklabel" style="text-anchor:{anchor}">peak: layer '
-        f"{report.peak_step}, {report.arena_lower_bound_bytes:,} bytes in use</text>",
+        f'<text x="{at:.1f}" y="{TOP - 12}" class="peaklabel" style="text-anchor:{anchor}">{words}</text>',
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinyml.base.templates import environment
 from tinyml.report.facts import Report
-from tinyml.report.memory_svg import memory_svg
+from tinyml.report.memory_svg import memory_svgs
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def one_page(after: Report, before: Report | None = None) -> str:
             before=before,
             names=_names(before, after),
             figures=figures(*both),
-            memory=memory_svg(after),
+            memory=memory_svgs(after),
             verdict=_verdict(after),
         )
     )

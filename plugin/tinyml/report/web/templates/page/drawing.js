@@ -114,7 +114,8 @@ function drawing(tools, answer) {
 	fit.addEventListener("change", given);
 	clear();
 	paint(seen, valuesOf(new ImageData(DATA.frame.width, DATA.frame.height), DATA.frame), DATA.frame);
-	tools.append(canvas, make("div", { className: "row" },
+	const hint = `Draw here with the mouse or a finger${DATA.runs.length ? ", or choose an example" : ""}.`;
+	tools.append(make("p", { textContent: hint }), canvas, make("div", { className: "row" },
 		make("button", { type: "button", textContent: "Clear", onclick() { clear(); given(); } }),
 		make("label", {}, fit, " fit to the frame")),
 	make("div", { className: "row" }, seen, make("span", { className: "soft", textContent: "what the model sees" })));

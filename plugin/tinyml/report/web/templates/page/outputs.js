@@ -3,7 +3,7 @@
 
 // What the model answers: bars for classes, a table for the rest, a curve for a stream.
 
-const MOST_BARS = 40, MOST_VALUES = 400;
+const MOST_BARS = 40, MOST_VALUES = 400, MOST_DECISIONS = 6;
 
 function make(tag, properties = {}, ...children) {
 	const element = Object.assign(document.createElement(tag), properties);
@@ -72,7 +72,21 @@ class Curve {
 		this.points.push([seconds, values]);
 	}
 
+	// The classes that the model decided for, one after the other, with the second in which each began.
+	decisions() {
+		const changes = [];
+		for (const [seconds, values] of this.points) {
+			const found = largest(values);
+			if (changes.at(-1)?.[0] !== found) changes.push([found, seconds]);
+		}
+		return changes.map(([found, seconds], i) => i ? `${label(found)} (${seconds.toFixed(1)} s)` : label(found));
+	}
+
 	show() {
+		if (classes()) {
+			const all = this.decisions(), more = all.length > MOST_DECISIONS ? [`${all.length - MOST_DECISIONS} more`] : [];
+			document.getElementById("decision").textContent = [...all.slice(0, MOST_DECISIONS), ...more].join(" \u2192 ");
+		}
 		const count = this.points[0][1].length, last = this.points.at(-1)[0] || 1;
 		const all = this.points.flatMap(([, values]) => values), low = Math.min(...all), span = Math.max(...all) - low || 1;
 		const lines = Array.from({ length: count }, (_, k) => {
