@@ -121,7 +121,9 @@ def bars(layers: Sequence[HeldOut]) -> ErrorBars:
 TEXT = """\
 # Error bars of estimates
 
-Written by `python -m tools.cost_errors`; do not edit. Every estimate of instructions has an error bar: about
+<!-- Written by `python -m tools.cost_errors`; do not edit. -->
+
+Every estimate of instructions has an error bar, and this page shows how wide they are: about
 95 % of the layers that the figures were **not** fitted to are within it. There is a bar for each kernel and
 size of layer. In the bar of a model, errors of layers with the same kernel and about the same size add up;
 others are taken as independent.

@@ -25,7 +25,9 @@ FOLDS = 6
 INTRODUCTION = """\
 # How good estimates of cost are
 
-Written by `python -m tools.fit_costs`; do not edit. `tinyml cost` and `tinyml.cost()` estimate code,
+<!-- Written by `python -m tools.fit_costs`; do not edit. -->
+
+`tinyml cost` and `tinyml.cost()` estimate code,
 instructions and cycles without building or running anything. This page compares these estimates with the
 published models as they were built and run on emulated cores (`python -m tools.layer_counts`).
 

@@ -45,7 +45,9 @@ PAGE = ROOT / "docs" / "FOUR_BITS.md"
 TEXT = """\
 # Weights of four bits
 
-Written by `python -m tools.four_bits_page`; do not edit.
+<!-- Written by `python -m tools.four_bits_page`; do not edit. -->
+
+This page shows what weights of four bits save in flash, and what they cost in instructions.
 
 If the weights of an int8 convolution or dense layer, less their zero point, are at most 16 consecutive
 integers (those of int4 are -8 to 7), four bits hold each of them. The compiler looks at the values, so it

@@ -151,8 +151,10 @@ def page() -> str:
     lines = [
         "# Time to compile",
         "",
-        "Written by `python -m tools.growth --write`; do not edit. CPU seconds depend on the machine and its",
-        f"load; the ratio hardly does. Ten times the nodes should take at most {LIMIT:g} times as long.",
+        "<!-- Written by `python -m tools.growth --write`; do not edit. -->",
+        "",
+        "This page shows how the time to compile grows with a model. CPU seconds depend on the machine and",
+        f"its load; the ratio hardly does. Ten times the nodes should take at most {LIMIT:g} times as long.",
         "",
         "| model | nodes | CPU seconds | memory | ten times the nodes | CPU seconds | memory | ratio |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",

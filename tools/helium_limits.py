@@ -41,8 +41,11 @@ LEAST_SHARE = 0.03  # of a model: lighter layers are not listed
 INTRODUCTION = """\
 # Limits of the Helium kernels
 
-Written by `python -m tools.helium_limits`; do not edit. Instructions of the layers that take at least 3 % of
-a model on a Cortex-M55, counted in QEMU, each computed as a whole (without bands of rows). *Products* and
+<!-- Written by `python -m tools.helium_limits`; do not edit. -->
+
+This page shows where the instructions of the Helium kernels go, and what keeps them from taking fewer. The
+tables have the layers that take at least 3 % of a model on a Cortex-M55, counted in QEMU, each computed as a
+whole (without bands of rows). *Products* and
 *rescaling* are what the kernel's instructions for these amount to if every vector is full; the *rest* is what
 geometry costs: copies of windows and rows, padding, incomplete vectors and tiles, loops, calls.
 

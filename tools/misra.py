@@ -80,7 +80,7 @@ def page() -> str:
     rows = "".join(f"| {one.rule} | {one.category} | {one.what} | {one.reason} |\n" for one in DEVIATIONS)
     return f"""# MISRA C:2012
 
-Written by `python -m tools.misra`; do not edit.
+<!-- Written by `python -m tools.misra`; do not edit. -->
 
 The runtime and the C of some models are compared with MISRA C:2012 by the addon of cppcheck. No
 mandatory rule is broken. From required and advisory rules the C deviates where the table says so, for

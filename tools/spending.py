@@ -48,7 +48,9 @@ HEAD = """\
 INTRODUCTION = """\
 # What to spend: speed, flash or RAM
 
-Written by `python -m tools.spending`; do not edit. `optimize:` in tinyml.yaml (or `--optimize`,
+<!-- Written by `python -m tools.spending`; do not edit. -->
+
+`optimize:` in tinyml.yaml (or `--optimize`,
 `CONFIG_TINYML_OPTIMIZE_...`, `custom_tinyml_optimize`, `tinyml.compile(optimize=...)`) chooses what a model
 may spend. The results are the same to the last bit.
 

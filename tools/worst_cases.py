@@ -47,10 +47,11 @@ SAMPLE = dict[str, Array]
 TEXT = """\
 # Worst cases
 
-Written by `python -m tools.worst_cases`; do not edit.
+<!-- Written by `python -m tools.worst_cases`; do not edit. -->
 
-[Bounds](bounds.md) of the MLPerf Tiny models, linked for emulated cores, beside the worst runs that a search
-found in QEMU: zeros, extremes, saturating patterns, random inputs, and changes of the worst input so far. No
+This page compares the [bounds](bounds.md) of models with the worst runs that a search found. The first table
+has the MLPerf Tiny models, linked for emulated cores and run in QEMU with these inputs: zeros, extremes,
+saturating patterns, random inputs, and changes of the worst input so far. No
 run exceeds its bound. "Exact" layers are those whose instructions do not depend on data, which the walk
 proves for each of them.
 

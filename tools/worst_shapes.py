@@ -126,7 +126,10 @@ def table(machine: str, kind: str, counts: Iterable[ShapeCount], shapes: Mapping
 
 HEAD = """# The worst shapes
 
-Written by `python -m tools.worst_shapes` from counts of {date}; do not edit. `--measure` counts again.
+<!-- Written by `python -m tools.worst_shapes`; do not edit. -->
+
+This page shows for which shapes of layers the kernels take the most instructions per multiplication, as
+counted on {date} (`python -m tools.worst_shapes --measure` counts again).
 
 {count} layers of unusual shapes are drawn from a seed (`tools/sampled_shapes.py`): convolutions in 2 to 32
 groups, 1x1 on few pixels, 1xN and Nx1, dilated, strided and transposed ones, channels from 1 to 7, batches.
