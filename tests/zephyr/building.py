@@ -33,8 +33,15 @@ def environment() -> dict[str, str]:
     """That of the workspace, with our boards."""
     known = workspace.environment(workspace.location())
     paths = os.pathsep.join(filter(None, [str(SHORT_LIVED), known.get("PYTHONPATH")]))
-    extra = {"EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"), "COLUMNS": "200", "PYTHONPATH": paths}
-    return {**known, **extra}
+    return {
+        **known,
+        "EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"),
+        "COLUMNS": "200",
+        "PYTHONPATH": paths,
+        "TINYML_TEST_ZEPHYR_LISTS": str(workspace.cache_folder() / "zephyr-lists"),
+        # CMake asks for Python's folders through distutils, and setuptools' own takes 0.3 s to import
+        "SETUPTOOLS_USE_DISTUTILS": "stdlib",
+    }
 
 
 def run(
