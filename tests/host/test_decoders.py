@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -174,3 +175,35 @@ def test_a_past_of_keys_and_values_in_one_tensor(tmp_path: Path) -> None:
     for ours, theirs in zip(found, wanted, strict=True):
         close(ours["y"], theirs.outputs[0])
     assert [n.op.kind for n in program.graph.nodes].count("Attention") == 1
+
+
+MALFORMED = {
+    "GroupQueryAttention": (["q", "k", "v", "past", "", "lengths", "total"], "past keys without values"),
+    "MultiHeadAttention": (["q", "k", "v", "", "", "", "", "past"], "past values without keys"),
+    "packed": (["wide", "", "", "", "", "lengths", "total"], r"2 \+ 2 \+ 2 heads are 50 elements wide"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_past_of_one_and_heads_that_do_not_fit_are_refused(name: str, tmp_path: Path) -> None:
+    names, words = MALFORMED[name]
+    shapes = {"q": (1, 1, 16), "k": (1, 1, 16), "v": (1, 1, 16), "past": (1, 2, 6, 8), "wide": (1, 1, 50)}
+    attributes: dict[str, Any] = {"num_heads": 2} | (
+        {} if name == "MultiHeadAttention" else {"kv_num_heads": 2}
+    )
+    kind = "GroupQueryAttention" if name == "packed" else name
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node(kind, names, ["y"], domain="com.microsoft", **attributes)],
+        "malformed",
+        [value(n, TensorProto.FLOAT, shape) for n, shape in shapes.items() if n in names],
+        [value("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(np.array([5], np.int32), "lengths"),
+            numpy_helper.from_array(np.array(6, np.int32), "total"),
+        ],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), tmp_path / "malformed.onnx")
+    with pytest.raises(ModelError, match=words):
+        compile_model(tmp_path / "malformed.onnx", Options("net", "host"))

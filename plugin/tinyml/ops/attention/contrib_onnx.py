@@ -76,6 +76,12 @@ def read_grouped(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     heads, groups = _heads(node, "num_heads"), _heads(node, "kv_num_heads")
     batch, steps, width = query.shape
     if key is None or value is None:
+        if width % (heads + 2 * groups):
+            raise ModelError(
+                f"{node.op_type} node {node.name!r}: queries, keys and values of {heads} + {groups} + "
+                f"{groups} heads are {width} elements wide",
+                MALFORMED,
+            )
         size = width // (heads + 2 * groups)
         ends = [0, heads * size, (heads + groups) * size, (heads + 2 * groups) * size]
         query, key, value = (of.part(query, 2, a, b) for a, b in pairwise(ends))
@@ -129,8 +135,13 @@ def _check_grouped(node: OnnxNode) -> None:
         raise _refuse(node, "normalises queries and keys")
     if int(node.attr("sliding_window_cache", 0)):
         raise _refuse(node, "has a cache as long as its window")
-    if node.optional(3) is None and node.optional(4) is not None:
-        raise ModelError(f"{node.op_type} node {node.name!r} has past values without keys", MALFORMED)
+    _both_pasts(node, node.optional(3), node.optional(4))
+
+
+def _both_pasts(node: OnnxNode, keys: Tensor | None, values: Tensor | None) -> None:
+    if (keys is None) != (values is None):
+        found, missing = ("values", "keys") if keys is None else ("keys", "values")
+        raise ModelError(f"{node.op_type} node {node.name!r} has past {found} without {missing}", MALFORMED)
 
 
 @onnx_op("MultiHeadAttention", domain=MICROSOFT)
@@ -154,6 +165,7 @@ def read_multi_head(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         query, key, value = _biased(of, (query, key, value), bias)
     q, k, v = (x if len(x.shape) == 4 else of.apart(x, heads) for x in (query, key, value))
     past = node.optional(6), node.optional(7)
+    _both_pasts(node, *past)
     rows: Tensor | None = None
     if past[0] is not None and past[1] is not None:
         if is_cache(build, past[0]):
