@@ -102,6 +102,14 @@ def test_mistakes() -> None:
         as_arrays(Loader(ROWS, ROWS[:, :3]))
     with pytest.raises(tinyml.ConfigError, match="no batches"):
         as_arrays(Loader())
+    ragged = [[1.0, 2.0], [3.0]]
+    for batch in ((ragged, TRUTH[:2]), (ROWS[:2], ragged)):
+        with pytest.raises(tinyml.ConfigError, match=r"is not arrays of numbers: .*inhomogeneous"):
+            as_arrays(Loader(batch))
+    others: tuple[Any, ...] = ({"b": ROWS}, ROWS, {})
+    for other in others:  # the rows of one of them would be lost
+        with pytest.raises(tinyml.ConfigError, match=r"different inputs: a, then (b|data|none)"):
+            as_arrays(Loader({"a": ROWS}, other))
 
 
 def test_tensors_and_names() -> None:

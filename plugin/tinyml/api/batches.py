@@ -56,7 +56,14 @@ def _joined(batches: Iterable[Any]) -> dict[str, Array]:
     inputs: dict[str, list[Array]] = {}
     labels: list[Array] = []
     for batch in batches:
-        given, truth = _parts(batch)
+        try:
+            given, truth = _parts(batch)
+        except ValueError as error:  # lists of different lengths
+            raise ConfigError(f"a batch of the data is not arrays of numbers: {error}", FORM) from None
+        if inputs and given.keys() != inputs.keys():
+            raise ConfigError(
+                f"the batches of the data have different inputs: {_named(inputs)}, then {_named(given)}", FORM
+            )
         single = truth is not None and truth.ndim == 0  # a sample, not a batch
         for name, rows in given.items():
             inputs.setdefault(name, []).append(rows[np.newaxis] if single else rows)
@@ -70,6 +77,10 @@ def _joined(batches: Iterable[Any]) -> dict[str, Array]:
         raise ConfigError(f"the batches of the data do not fit together: {error}", FORM) from None
     truth = np.concatenate(labels) if labels else np.empty(0)
     return {**found, "labels": truth} if labels and len(truth) == len(next(iter(found.values()))) else found
+
+
+def _named(inputs: Mapping[str, Any]) -> str:
+    return ", ".join(inputs) or "none"
 
 
 def _classes(truth: Array) -> Array:
