@@ -32,6 +32,7 @@ from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.passes.sink_reshape import sink_reshape
 from tinyml.passes.sum_integers import sum_integers
 from tinyml.passes.tabulate_bytes import tabulate_bytes
+from tinyml.passes.tabulate_functions import tabulate_functions
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
 from tinyml.passes.use_dilation import use_dilation
 
@@ -73,6 +74,7 @@ PASSES: tuple[Pass, ...] = (
     sink_reshape,
     remove_no_ops,
     fuse_activation,
+    tabulate_functions,
     bound_sums,
     fold_constant_channels,
     fuse_attention,
