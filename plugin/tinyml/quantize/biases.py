@@ -31,6 +31,11 @@ def plain_biases(model: onnx.ModelProto) -> None:
             row = np.broadcast_to(bias.reshape(-1), (channels,)).copy()
             model.graph.initializer.append(numpy_helper.from_array(row, name))
             node.input[BIAS] = name
+    drop_unread_constants(model)
+
+
+def drop_unread_constants(model: onnx.ModelProto) -> None:
+    """Constants that other ones have replaced."""
     read = {name for node in model.graph.node for name in node.input}
     read |= {value.name for value in model.graph.output}
     for tensor in [t for t in model.graph.initializer if t.name not in read]:

@@ -26,6 +26,7 @@ from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
+from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.reference import session
@@ -83,6 +84,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     refuse_infinite_weights(model)
     plain_biases(model)
     own_biases(model)
+    fold_norm_factors(model)
     avoid_reserved_names(model)
     model = onnx.shape_inference.infer_shapes(model)
     _complete_outputs(model, graph)

@@ -1,0 +1,114 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Factors and offsets of layer normalisations move into the dense layers that read them.
+
+A normalisation computes in float. (n · factors + offsets) · W + b is n · W' + b', so two float layers less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tinyml.ir import Array
+from tinyml.quantize.biases import drop_unread_constants
+
+FACTORS, OFFSETS = 1, 2
+"""Inputs of LayerNormalization."""
+
+WEIGHTS, BIAS = 1, 2
+"""Inputs of Gemm."""
+
+
+def fold_norm_factors(model: onnx.ModelProto) -> None:
+    """Only where dense layers with constant weights are all that reads a normalisation."""
+    file = _File(onnx.shape_inference.infer_shapes(model))
+    for node in file.model.graph.node:
+        if node.op_type == "LayerNormalization" and len([name for name in node.output if name]) == 1:
+            _fold(file, node)
+    drop_unread_constants(file.model)
+    model.CopyFrom(file.model)
+
+
+class _File:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        graph = model.graph
+        self.constants = {tensor.name: tensor for tensor in graph.initializer}
+        self.kept = {value.name for value in graph.output}
+        self.readers: dict[str, list[onnx.NodeProto]] = {}
+        for node in graph.node:
+            for name in node.input:
+                self.readers.setdefault(name, []).append(node)
+        values = (*graph.value_info, *graph.input, *graph.output)
+        self.last = {v.name: d[-1].dim_value for v in values if (d := v.type.tensor_type.shape.dim)}
+
+    def constant(self, node: onnx.NodeProto, place: int) -> Array | None:
+        if len(node.input) <= place or node.input[place] not in self.constants:
+            return None
+        return numpy_helper.to_array(self.constants[node.input[place]])
+
+    def replace(self, node: onnx.NodeProto, place: int, value: Array, name: str) -> None:
+        """A constant of this node's own: others may read the old one."""
+        fresh = f"{node.name}/{name}"
+        self.model.graph.initializer.append(numpy_helper.from_array(value.astype(np.float32), fresh))
+        while len(node.input) <= place:
+            node.input.append("")
+        node.input[place] = fresh
+
+
+def _fold(file: _File, node: onnx.NodeProto) -> None:
+    factors = file.constant(node, FACTORS)
+    has_offsets = len(node.input) > OFFSETS and bool(node.input[OFFSETS])
+    offsets = file.constant(node, OFFSETS) if has_offsets else np.zeros(1, np.float32)
+    if factors is None or offsets is None or factors.ndim != 1 or factors.dtype != np.float32:
+        return
+    layers = _dense_readers(file, node.output[0], factors.size)
+    if not layers or (np.all(factors == 1) and not offsets.any()):
+        return
+    for layer in layers:
+        by_rows = _attribute(layer, "transB", 0) == 1
+        weights = file.constant(layer, WEIGHTS)
+        bias = file.constant(layer, BIAS)
+        assert weights is not None
+        matrix = (weights.T if by_rows else weights).astype(np.float64)
+        moved = np.broadcast_to(offsets, factors.shape).astype(np.float64) @ matrix
+        matrix = matrix * factors[:, None]
+        file.replace(layer, WEIGHTS, matrix.T if by_rows else matrix, "normalised_weights")
+        file.replace(layer, BIAS, moved if bias is None else bias + moved, "normalised_bias")
+    file.replace(node, FACTORS, np.ones_like(factors), "ones")
+    del node.input[OFFSETS:]
+
+
+def _dense_readers(file: _File, name: str, width: int) -> list[onnx.NodeProto] | None:
+    """The layers that read a tensor, perhaps in another shape; None if anything else does."""
+    if name in file.kept:
+        return None
+    found: list[onnx.NodeProto] = []
+    for node in file.readers.get(name, []):
+        if node.op_type == "Reshape" and node.input[0] == name and file.last.get(node.output[0]) == width:
+            more = _dense_readers(file, node.output[0], width)
+            if more is None:
+                return None
+            found += more
+        elif _takes(file, node, name):
+            found.append(node)
+        else:
+            return None
+    return found
+
+
+def _takes(file: _File, node: onnx.NodeProto, name: str) -> bool:
+    weights, bias = file.constant(node, WEIGHTS), file.constant(node, BIAS)
+    plain = all(_attribute(node, word, 1.0) == 1.0 for word in ("alpha", "beta"))
+    if node.op_type != "Gemm" or weights is None or not plain or _attribute(node, "transA", 0):
+        return False
+    outputs = weights.shape[0 if _attribute(node, "transB", 0) else 1]
+    without = len(node.input) <= BIAS or not node.input[BIAS]
+    return list(node.input).count(name) == 1 and (without or (bias is not None and bias.shape == (outputs,)))
+
+
+def _attribute(node: onnx.NodeProto, name: str, default: float) -> float:
+    found = [onnx.helper.get_attribute_value(one) for one in node.attribute if one.name == name]
+    return found[0] if found else default

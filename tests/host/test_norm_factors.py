@@ -1,0 +1,95 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Factors and offsets of normalisations in the dense layers behind them: the same function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+
+import onnxruntime as ort
+
+from tests.support.onnx_models import model, node
+from tinyml.quantize.norm_factors import fold_norm_factors
+
+F = np.float32
+RNG = np.random.default_rng(39)
+FACTORS, OFFSETS = RNG.uniform(0.5, 2.0, 6).astype(F), RNG.normal(0, 1, 6).astype(F)
+W, B = RNG.normal(0, 1, (6, 4)).astype(F), RNG.normal(0, 1, 4).astype(F)
+NORM = node("LayerNormalization", "x factors offsets", "n", axis=-1)
+X = RNG.normal(0, 1, (5, 6)).astype(F)
+
+
+def made(*nodes: Any, y: str = "y", **more: Any) -> onnx.ModelProto:
+    constants = {"factors": FACTORS, "offsets": OFFSETS, "w": W, "b": B, **more}
+    return onnx.load_from_string(model(list(nodes), {"x": [5, 6]}, y, **constants))
+
+
+def run(file: onnx.ModelProto) -> Any:
+    return ort.InferenceSession(file.SerializeToString()).run(None, {"x": X})[0]
+
+
+def factors_of(file: onnx.ModelProto) -> Any:
+    (norm,) = (n for n in file.graph.node if n.op_type == "LayerNormalization")
+    (found,) = (t for t in file.graph.initializer if t.name == norm.input[1])
+    return numpy_helper.to_array(found), len(norm.input)
+
+
+FOLDED = {
+    "one": made(NORM, node("Gemm", "n w b", "y")),
+    "no_bias": made(NORM, node("Gemm", "n w", "y")),
+    "rows": made(NORM, node("Gemm", "n wt b", "y", transB=1), wt=np.ascontiguousarray(W.T)),
+    "no_offsets": made(node("LayerNormalization", "x factors", "n", axis=-1), node("Gemm", "n w b", "y")),
+    "two_that_share_weights": made(
+        NORM, node("Gemm", "n w b", "a"), node("Gemm", "n w b", "c"), node("Mul", "a c", "y")
+    ),
+    "another_shape": made(
+        NORM,
+        node("Reshape", "n shape", "r"),
+        node("Gemm", "r w b", "y"),
+        shape=np.array([-1, 6]),
+    ),
+}
+KEPT = {
+    "read_by_an_addition": made(NORM, node("Add", "n x", "a"), node("Gemm", "a w b", "y")),
+    "also_read_by_an_addition": made(
+        NORM, node("Gemm", "n square", "g"), node("Add", "n g", "y"), square=np.ascontiguousarray(W @ W.T)
+    ),
+    "an_output": made(NORM, y="n"),
+    "a_factor_of_the_product": made(NORM, node("Gemm", "n w b", "y", alpha=0.5)),
+    "rows_of_another_width": made(
+        NORM,
+        node("Reshape", "n shape", "r"),
+        node("Gemm", "r v", "y"),
+        shape=np.array([10, 3]),
+        v=W[:3],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_folded(name: str) -> None:
+    file = FOLDED[name]
+    wanted = run(file)
+    fold_norm_factors(file)
+    onnx.checker.check_model(file)
+    factors, operands = factors_of(file)
+    np.testing.assert_array_equal(factors, np.ones(6, F))
+    assert operands == 2
+    np.testing.assert_allclose(run(file), wanted, rtol=1e-5, atol=1e-5)
+    read = {name for each in file.graph.node for name in each.input}
+    assert {tensor.name for tensor in file.graph.initializer} <= read
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept(name: str) -> None:
+    file = KEPT[name]
+    before = [each.SerializeToString() for each in file.graph.node]
+    fold_norm_factors(file)
+    assert [each.SerializeToString() for each in file.graph.node] == before
