@@ -83,6 +83,32 @@ def compare(before: Graph, after: Graph) -> None:
                 np.testing.assert_array_equal(new[name], array)
 
 
+def swapped(lines: list[str], kind: str, quant: str, score: str, once: bool) -> list[str]:
+    """The same with keys by queries, transposed: as Keras's einsum of both becomes."""
+    product = [
+        f"kk: {kind}[1x2x9x4]{quant} = Transpose(k; perm=0x1x3x2)",
+        f"qq: {kind}[1x2x4x9]{quant} = Transpose(q; perm=0x1x3x2)",
+        f"t: {kind}[1x2x9x9]{score} = MatMul(kk, qq; round_once={once})",
+        f"s: {kind}[1x2x9x9]{score} = Transpose(t; perm=0x1x3x2)",
+    ]
+    return [new for line in lines for new in (product if line.startswith("s:") else [line])]
+
+
+GUARD = [
+    "n: bool[1x2x9x9] = Unary(p; function=is_nan, parameters=)",
+    "w: float32[1x2x9x9] = Where(n, const float32[scalar] {0}, p)",
+]
+
+
+def guarded(lines: list[str]) -> list[str]:
+    """PyTorch's zeros for queries that see no key."""
+    return [
+        new.replace("MatMul(p, v", "MatMul(w, v")
+        for line in lines
+        for new in ([*GUARD, line] if line.startswith("o:") else [line])
+    ]
+
+
 MASK = "input m: float32[1x1x9x9]"
 SCALED = f"a: float32[1x2x9x9] = Binary(s, const float32[scalar] {{0.5}}; {MUL})"
 DIVIDED = f"a: float32[1x2x9x9] = Binary(s, const float32[1] {{2}}; {DIV})"
@@ -141,6 +167,21 @@ FLOATS: dict[str, tuple[list[str], dict[str, float]]] = {
         ],
         {"empty": True},
     ),
+    "keys_by_queries": (swapped(floats(SCALED, name="a"), "float32", "", "", False), {"scale": 0.5}),
+    "keys_by_queries_and_a_mask": (
+        [
+            MASK,
+            *swapped(
+                floats(f"b: float32[1x2x9x9] = Binary(s, m; {ADD})", name="b"), "float32", "", "", False
+            ),
+        ],
+        {"mask_step": 9},
+    ),
+    "guarded": (
+        [MASK, *guarded(floats(f"b: float32[1x2x9x9] = Binary(s, m; {ADD})", name="b"))],
+        {"empty": True},
+    ),
+    "guarded_without_a_mask": (guarded(floats()), {"empty": False}),
     "visible": (
         [
             "input m: bool[1x1x9x9]",
@@ -161,6 +202,24 @@ def test_floats(name: str) -> None:
     for attribute, value in attributes.items():
         assert getattr(node.op, attribute) == value
     compare(before, after)
+
+
+@pytest.mark.parametrize("by", ["addition", "choice"])
+def test_a_guarded_query_that_sees_no_key_is_zero(by: str) -> None:
+    hidden = np.ones((1, 1, 9, 9), np.bool_)
+    hidden[..., 4, :] = False
+    if by == "addition":
+        mask, line = np.where(hidden, np.float32(0), np.float32(-np.inf)), f"Binary(s, m; {ADD})"
+    else:
+        mask, line = hidden, "Where(m, s, const float32[scalar] {-inf})"
+    first = MASK if by == "addition" else "input m: bool[1x1x9x9]"
+    before, after = fused([first, *guarded(floats(f"b: float32[1x2x9x9] = {line}", name="b"))])
+    assert [node.op.kind for node in after.nodes] == ["Attention"]
+    sample = {"x": random_values(np.random.default_rng(4), before.tensors["x"]), "m": mask}
+    with np.errstate(invalid="ignore"):
+        old, new = interpret(before, sample)["y"], interpret(after, sample)["y"]
+    assert not old[0, 4].any()
+    np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
 def test_a_constant_mask_that_hides_what_follows_is_no_tensor() -> None:
@@ -363,6 +422,7 @@ BYTES = {
     "onnx": bytes_(True, "SoftmaxTable"),
     "onnx_scaled": bytes_(True, "SoftmaxTable", TIMES, name="a"),
     "tflite": bytes_(False, "Softmax"),
+    "keys_by_queries": swapped(bytes_(False, "Softmax"), "int8", " q(0.02, -3)", " q(0.05, 4)", False),
 }
 
 
@@ -431,6 +491,8 @@ STAYS = {
             name="b",
         ),
     ],
+    "a_guard_whose_weights_are_an_output": [*guarded(floats()), "output p"],
+    "another_guard": [line.replace("is_nan", "is_inf") for line in guarded(floats())],
     "limits": floats(
         SCALED.replace("-infxinf", "-1.0x1.0"),
         name="a",

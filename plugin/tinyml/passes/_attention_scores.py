@@ -21,6 +21,7 @@ from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
+from tinyml.ops.transpose import Transpose
 from tinyml.passes._attention_positions import HIDES, position_of
 from tinyml.passes.editor import Editor
 
@@ -35,17 +36,22 @@ class Path:
     product: Node
     between: tuple[Node, ...]  # in the order of the computation
     softmax: Node
+    scores: str  # the product, with a row for each query
     empty: str = ""  # the mask, if queries that it leaves no key have weights of 0
+    guarded: bool = False  # weights that are not numbers are 0: those of queries that see no key
+    swapped: bool = False  # the product is that of keys by queries, transposed afterwards, as Keras does
 
 
 def path_to(edit: Editor, name: str) -> Path | None:
     """The path to the weights ``name``, if nothing else reads what is on it."""
     softmax = _alone(edit, name)
     empty: str | None = ""
+    guarded = False
     if softmax is not None and isinstance(softmax.op, Where):
-        empty = _cleared(edit, softmax)
+        guarded = _guards(edit, softmax)
+        empty = "" if guarded else _cleared(edit, softmax)
         name = softmax.inputs[2]
-        softmax = _alone(edit, name)
+        softmax = edit.producer(name) if guarded else _alone(edit, name)
     if empty is None or softmax is None or not isinstance(softmax.op, Softmax | SoftmaxTable):
         return None
     rank = len(edit.tensors[softmax.outputs[0]].shape)
@@ -54,10 +60,39 @@ def path_to(edit: Editor, name: str) -> Path | None:
     between: list[Node] = []
     node = _alone(edit, softmax.inputs[0])
     while node is not None and not isinstance(node.op, MatMul):
+        if _turns(node):
+            product = _alone(edit, node.inputs[0])
+            if product is None or not isinstance(product.op, MatMul):
+                return None
+            return Path(product, tuple(between), softmax, node.outputs[0], empty, guarded, swapped=True)
         between.insert(0, node)
         following = _scores_of(edit, node)
         node = _alone(edit, following) if following else None
-    return None if node is None else Path(node, tuple(between), softmax, empty)
+    return None if node is None else Path(node, tuple(between), softmax, node.outputs[0], empty, guarded)
+
+
+def _turns(node: Node) -> bool:
+    """Whether a node transposes matrices."""
+    if not isinstance(node.op, Transpose):
+        return False
+    last = len(node.op.perm) - 1
+    return node.op.perm == (*range(last - 1), last, last - 1)
+
+
+def _guards(edit: Editor, node: Node) -> bool:
+    """PyTorch's where(isnan(weights), 0, weights): the softmax of a row of -inf is not a number.
+
+    Neither is that of scores that are no numbers themselves. These become zeros here, and stay what they are
+    in attention.
+    """
+    condition, zero, weights = node.inputs
+    test = edit.producer(condition)
+    if test is None or not isinstance(test.op, Unary) or test.op.function != "is_nan":
+        return False
+    if test.inputs != (weights,) or edit.only_reader(condition) is not node or _number(edit, zero) != 0:
+        return False
+    readers = edit.readers(weights)
+    return not edit.is_kept(weights) and len(readers) == 2 and any(reader is test for reader in readers)
 
 
 def _alone(edit: Editor, name: str) -> Node | None:
@@ -105,7 +140,7 @@ def _leads(edit: Editor, name: str) -> bool:
     """Whether a product is before this tensor, with element-wise operators between them."""
     node = _alone(edit, name)
     while node is not None and not isinstance(node.op, MatMul):
-        if not (node.op.elementwise or isinstance(node.op, Where)):
+        if not (node.op.elementwise or isinstance(node.op, Where) or _turns(node)):
             return False
         before = [n for n in node.inputs if n and not edit.tensors[n].is_constant]
         node = next((p for n in before if (p := _alone(edit, n)) is not None), None)
@@ -163,7 +198,7 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
     """The scale, the cap and the mask; None if there is anything else, or another order."""
     found = Scores()
     capped = False  # tanh has been seen, its factor not yet
-    name = path.product.outputs[0]
+    name = path.scores
     elements = edit.tensors[name].elements
     for node in path.between:
         scores = edit.tensors[

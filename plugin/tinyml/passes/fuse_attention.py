@@ -38,7 +38,7 @@ def _fuse(edit: Editor, second: Node) -> bool:
     path = path_to(edit, second.inputs[0])
     if path is None:
         return False
-    scores, y = edit.tensors[path.product.outputs[0]], edit.tensors[second.outputs[0]]
+    scores, y = edit.tensors[path.scores], edit.tensors[second.outputs[0]]
     weights, lead = edit.tensors[second.inputs[0]], y.shape[:-2]
     if weights.shape[:-2] != lead or scores.elements != weights.elements or not scores.shape[-1] > 1:
         return False
@@ -47,11 +47,12 @@ def _fuse(edit: Editor, second: Node) -> bool:
     if scores.shape[:-2] != lead and math.prod(scores.shape[:-2]) != math.prod(lead):
         return False
     new: list[Node] = []
-    q, k = path.product.inputs
-    first = source(edit, q, scores.shape[:-2], scaled=scores.quant is None)
-    keys = source(edit, k, scores.shape[:-2], turned=True, scaled=scores.quant is None)
+    q, k = reversed(path.product.inputs) if path.swapped else path.product.inputs
+    scaled = scores.quant is None
+    first = source(edit, q, scores.shape[:-2], turned=path.swapped, scaled=scaled)
+    keys = source(edit, k, scores.shape[:-2], turned=not path.swapped, scaled=scaled)
     values = source(edit, second.inputs[1], lead)
-    if keys is None and edit.tensors[k].shape[:-2] == scores.shape[:-2]:
+    if keys is None and not path.swapped and edit.tensors[k].shape[:-2] == scores.shape[:-2]:
         node, keys = turned(edit, k)
         new.append(node)
     if first is None or keys is None or values is None:
@@ -61,7 +62,7 @@ def _fuse(edit: Editor, second: Node) -> bool:
         "shape": edit.tensors[result.name].shape,
         "queries": y.shape[-2],
         "keys": scores.shape[-1],
-        "depth": edit.tensors[q].shape[-1],
+        "depth": edit.tensors[q].shape[-2 if path.swapped else -1],
         "values": y.shape[-1],
     }
     for word, operand in zip("qkvy", (first, keys, values, result), strict=True):
@@ -103,7 +104,7 @@ def _floats(
         scale=scores.scale * softmax.beta * operands[0].factor * operands[1].factor,
         softcap=scores.softcap,
         low=scores.low,
-        empty=bool(path.empty) and not scores.position,
+        empty=bool(path.empty or (path.guarded and scores.masked_by)) and not scores.position,
         causal=scores.past is not None,
         past=scores.past or 0,
         mask_starts=scores.rows.starts,
@@ -119,11 +120,11 @@ def _bytes(
 ) -> tuple[Heads, tuple[str, ...]] | None:
     softmax, product = path.softmax.op, path.product.op
     assert isinstance(softmax, Softmax | SoftmaxTable) and isinstance(product, MatMul)
-    scores, weights = edit.tensors[path.product.outputs[0]], edit.tensors[path.softmax.outputs[0]]
+    scores, weights = edit.tensors[path.scores], edit.tensors[path.softmax.outputs[0]]
     stored = (edit.tensors[path.softmax.inputs[0]], scores, weights, edit.tensors[second.outputs[0]])
     if any(t.dtype is not DType.INT8 or t.quant is None or t.quant.per_channel for t in stored):
         return None
-    if path.empty or product != second.op or scores.quant is None or weights.quant is None:
+    if path.empty or path.guarded or product != second.op or scores.quant is None or weights.quant is None:
         return None
     table: tuple[int, ...] = ()
     scaled = scores.quant
