@@ -29,6 +29,7 @@ from tinyml.bench.measure import measure
 from tinyml.cores.machines import MACHINES
 from tinyml.harness import run_files
 from tinyml.pipeline import Compiled, Options, compile_model
+from tools import transformer_figures
 
 M4 = "qemu-cortex-m4"
 ROWS = (
@@ -152,12 +153,24 @@ def decoder_bytes(made: Compiled) -> tuple[int, int, int]:
     return made.summary["arena_bytes"], states, made.summary["weights_bytes"]
 
 
+def transformer_table() -> Iterator[str]:
+    """A transformer of KWT-1's size, with random weights."""
+    yield "| Core | RAM, in parts | RAM | instructions | per multiplication |"
+    yield "|---|---:|---:|---:|---:|"
+    model = transformer_figures.quantized()
+    for title in ("Cortex-M4", "Cortex-M55"):
+        found = transformer_figures.figures(model, DECODER_CORES[title])
+        counts = (found.apart_bytes, found.arena_bytes, found.instructions)
+        yield f"| {title} | {' | '.join(f'{n:,}' for n in counts)} | {found.per_mac:.2f} |"
+
+
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "rows": ("rows.md", rows_table),
     "vectors": ("measure.md", vectors_table),
     "npu": ("npu.md", npu_table),
     "transforms": ("features.md", transforms_table),
     "decoder": ("decoders.md", decoder_table),
+    "transformer": ("quantize.md", transformer_table),
 }
 """By the mark around them: the page, and the lines."""
 
