@@ -197,5 +197,5 @@ def test_options_that_are_no_options(content: bytes) -> None:
 def test_a_bound_keeps_fewer_boxes() -> None:
     anchors = Value.constant("anchors", np.full((5, 4), 0.5, np.float32))
     content = detector(USUAL, 5, 4, anchors)
-    graph = tflite_graph.read(Path("m.tflite"), content, {"boxes": (1, 5, 4)}, bounds={"found": 2})
+    graph = tflite_graph.read(Path("m.tflite"), content, {}, bounds={"found": 2})
     assert graph.tensors["found"].shape == (1, 2, 4)

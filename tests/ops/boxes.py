@@ -14,6 +14,7 @@ from tests.support.cases import Stored as Bytes
 from tinyml.ir import Array, Quant
 from tinyml.ops.boxes.detection import DetectionPostProcess
 from tinyml.ops.boxes.nms import NonMaxSuppression
+from tinyml.ops.boxes.suppression import BoxSuppression
 
 
 def boxes(seed: int, *shape: int) -> Array:
@@ -110,6 +111,13 @@ def yolo_end() -> Case:
     )
 
 
+def suppression(
+    name: str, seed: int, count: int, op: BoxSuppression, *limits: Array, levels: int = 1 << 20
+) -> Case:
+    """With few levels, many scores are equal."""
+    return op_case(name, op, [boxes(seed, count), steps(seed + 1, count, levels=levels), *limits])
+
+
 CASES: list[Case] = [
     nms("fixed", 1, (1, 1, 12), *LIMITS),
     nms("classes", 2, (2, 3, 20), *LIMITS),
@@ -130,4 +138,13 @@ CASES: list[Case] = [
     detection("bytes_together", 0, 3, quantized=True),
     detection("bytes_by_class", 5, 1, quantized=True),
     yolo_end(),
+    suppression("hard", 31, 40, BoxSuppression(12, 0.3, 0.2)),
+    suppression("hard_equal", 32, 40, BoxSuppression(12, 0.3, 0.2), levels=4),
+    suppression("hard_more_rows", 33, 9, BoxSuppression(30, 0.5, -1.0), levels=4),
+    suppression("hard_limits", 34, 20, BoxSuppression(6), np.float32(0.4), np.float32(0.1)),
+    op_case("hard_edges", BoxSuppression(9, 0.3, 0.0), [EDGES, steps(35, 5)]),
+    suppression("soft", 36, 40, BoxSuppression(25, 1.0, 0.05, 0.5)),
+    suppression("soft_equal", 37, 40, BoxSuppression(25, 0.6, 0.1, 0.3), levels=4),
+    suppression("soft_limits", 38, 20, BoxSuppression(9, sigma=0.5), np.float32(0.9), np.float32(0.1)),
+    op_case("soft_edges", BoxSuppression(9, 1.0, 0.0, 0.5), [EDGES, steps(39, 5)]),
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tests.random_layers.blocked import blocked_layer
+from tests.random_layers.boxes import boxes_layer
 from tests.random_layers.plain import plain_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.support.layer_kinds import as_kind, random_values
@@ -34,6 +35,7 @@ SHARES = {
     "recurrent": 0.03,
     "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
     "blocked": 0.0,  # only by name
+    "boxes": 0.0,  # the ends of detectors
     "transposed": 0.0,  # the same with int8
     "transposed_int16": 0.0,  # and with int16 activations
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
@@ -87,6 +89,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return recurrent_layer(rng, name)
     if kind == "blocked":
         return blocked_layer(rng, name)
+    if kind == "boxes":
+        return boxes_layer(rng, name)
     made = Layers(rng)
     case = sample(rng, replace(WIDE, kinds=("transposed",)) if kind.startswith("transposed") else WIDE)
     if kind == "grouped":

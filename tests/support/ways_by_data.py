@@ -19,6 +19,7 @@ from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Graph, Quant
 from tinyml.ops.boxes.detection import DetectionPostProcess
 from tinyml.ops.boxes.nms import NonMaxSuppression
+from tinyml.ops.boxes.suppression import BoxSuppression
 from tinyml.pipeline import Compiled, Options, compile_graph
 
 ELEMENTS = 24
@@ -136,6 +137,21 @@ def suppression(
     return Subject(name, op_case(name, op, operands).graph, samples)
 
 
+def queued(name: str, rows: int, sigma: float = 0.0) -> Subject:
+    """TensorFlow Lite's way to choose, without batches and classes.
+
+    It compares with the latest choice first, so those that are dropped overlap the first one.
+    """
+    samples = [(boxes[0], scores[0, 0]) for boxes, scores in float_boxes(rows)]
+    for scores in orders():
+        place = places(scores, rows)
+        half = 1.4 ** np.where((place == rows - 2) & (np.cumsum(place == rows - 2) > 1), 0, place)
+        corners = np.stack([-half, -half, half, half], 1)
+        samples.append((corners.astype(np.float32), scores.astype(np.float32)))
+    op = BoxSuppression(rows, OVERLAP, -99.0, sigma)
+    return Subject(name, op_case(name, op, list(samples[0])).graph, samples)
+
+
 def suppression_with_counts(name: str) -> Subject:
     """The number of boxes, and of those to choose, arrive at run time."""
     counts = [np.asarray([count], np.int64) for count in (BOXES, BOXES, 2)]
@@ -210,4 +226,14 @@ def subjects() -> list[Subject]:
         detection("int8 detection, 6 of 20", 6, 3, stored=True),
         detection("int8 detection, 6 of 20, 3 classes each", 6, 7, 3, stored=True),
         detection("int8 detection, by class", 8, 4, per_class=6, stored=True),
+    ]
+
+
+def loose_subjects() -> list[Subject]:
+    """Their bounds count the longest turn each time; runs take most turns that are shorter."""
+    return [
+        queued("queued boxes, 5 of 20", 5),
+        queued("queued boxes, all of 20", BOXES),
+        queued("soft boxes, 5 of 20", 5, 0.5),
+        queued("soft boxes, all of 20", BOXES, 0.5),
     ]

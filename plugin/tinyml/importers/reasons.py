@@ -6,9 +6,6 @@ from __future__ import annotations
 
 RANDOM = "its results are random: choose outputs that do not need it (`outputs`), or make the noise an input"
 TEXT = "it works on text: give the model numbers"
-COUNT = (
-    "the number of its results depends on data: end the model before it, and do this step in the application"
-)
 OPTIONAL = "optional values are not there in every run: export the model without them"
 MAP = "it works on maps from names to numbers: give the model an array"
 STABLEHLO = "convert the model without StableHLO operators, which is the converter's default"
@@ -34,7 +31,6 @@ ONNX: dict[str, str] = {
 
 TFLITE: dict[str, str] = {
     **dict.fromkeys(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), RANDOM),
-    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), COUNT),
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"), TABLE),
     **dict.fromkeys(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "SKIP_GRAM"), TABLE),
     "LSTM": RNN,

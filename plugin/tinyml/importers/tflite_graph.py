@@ -97,12 +97,12 @@ class _Reader:
         self.initialised: set[int] = set()  # subgraphs that were called once
         self.inside: list[int] = []  # subgraphs of loops that are being read
         self.constants: dict[int, dict[int, Tensor]] = {}  # of these, for the next step
-        self.fixed_shapes = True  # else the user gave other shapes than the file declares
+        self.fixed_shapes = True  # else the user gave other shapes or bounds than the file declares
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         main = self.subgraphs[0]
         scope = _Scope(main)
-        self.fixed_shapes = not shapes
+        self.fixed_shapes = not shapes and not self.build.bounds
         records = [main.tensors[i] for i in main.inputs]
         unknown = set(shapes) - {record.name for record in records}
         if unknown:
@@ -122,7 +122,7 @@ class _Reader:
             found = self._value(scope, index)
             if found is None:
                 raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
-            if not shapes and found.name not in self.build.counted:
+            if self.fixed_shapes and found.name not in self.build.counted:
                 check_output(self.path, main.tensors[index], found)
             outputs.append(found)
         check_bounds(self.build)

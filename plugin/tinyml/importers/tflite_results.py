@@ -31,12 +31,20 @@ def check_result(node: TfliteNode, record: TensorRecord, tensor: Tensor, fixed_s
             f"{declared.value}",
             "convert the model so that inputs and outputs of this operator have one type",
         )
-    if fixed_shapes and contradicts(record, tensor):
+    if fixed_shapes and contradicts(record, tensor) and not _batch_of_one(node, record, tensor):
         raise ModelError(
             f"{node.op_type} operator {node.name!r} computes {extents(tensor.shape)}, and the file declares "
             f"{extents(record.shape)}",
             "convert the model again",
         )
+
+
+def _batch_of_one(node: TfliteNode, record: TensorRecord, tensor: Tensor) -> bool:
+    """Whether TensorFlow's converter declares a batch that LiteRT's operator does not give.
+
+    It does so for ``tf.image.non_max_suppression_padded``, before an operator that removes the batch.
+    """
+    return node.op_type == "NON_MAX_SUPPRESSION_V4" and record.shape == (1, *tensor.shape)
 
 
 def check_output(path: Path, record: TensorRecord, tensor: Tensor) -> None:

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Boxes by their corners, and how much two of them overlap. */
+/** Whether boxes overlap by more than a part. */
 
 #ifndef TINYML_OVERLAP_H_
 #define TINYML_OVERLAP_H_
@@ -9,21 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "real.h"
-
-struct overlap_box {
-	float y0;
-	float x0;
-	float y1;
-	float x1;
-	float area; /* of the other members */
-};
-
-static inline struct overlap_box overlap_corners(float y0, float x0, float y1, float x1)
-{
-	return (struct overlap_box){y0, x0, y1, x1,
-				    real_product(real_difference(x1, x0), real_difference(y1, y0))};
-}
+#include "box.h"
 
 /* Whether the common area is more than a part of the joint area. A box with NaN has no area,
  * whatever else is found before that is asked. */

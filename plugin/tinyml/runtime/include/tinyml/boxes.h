@@ -94,6 +94,40 @@ void tinyml_detection_classes_s8(const struct tinyml_detection *p, const int8_t 
 				 const int8_t *scores, const int8_t *anchors,
 				 struct tinyml_detected y, void *chosen, void *heap);
 
+/** TensorFlow Lite's NonMaxSuppressionV4 and V5. */
+struct tinyml_suppression {
+	int32_t boxes;
+	int32_t most; /* boxes to choose: rows of the outputs */
+	float scale;  /* -0.5 / sigma, for the soft kind */
+};
+
+/** What may arrive at run time. */
+struct tinyml_suppression_limits {
+	float overlap; /* a box is dropped if this part of it and of a chosen one is common to both */
+	float score;   /* only scores above it count */
+};
+
+/** Where results go; all of them are filled, with zeros after the last. */
+struct tinyml_suppressed {
+	int32_t *indices;
+	float *scores;
+	int32_t *count;
+};
+
+/**
+ * Choose boxes, the best first. `chosen`: 20 bytes for each box that can be chosen; `queue`: 8 bytes
+ * per box. The soft kind lowers the score of a box by what it shares with chosen ones instead of
+ * dropping it; `since`: a number per box.
+ */
+void tinyml_suppression_f32(const struct tinyml_suppression *p,
+			    struct tinyml_suppression_limits limits, const float *boxes,
+			    const float *scores, struct tinyml_suppressed y, void *chosen,
+			    void *queue);
+void tinyml_soft_suppression_f32(const struct tinyml_suppression *p,
+				 struct tinyml_suppression_limits limits, const float *boxes,
+				 const float *scores, struct tinyml_suppressed y, void *chosen,
+				 void *queue, int32_t *since);
+
 #ifdef __cplusplus
 }
 #endif
