@@ -142,7 +142,7 @@ def queued(name: str, rows: int, sigma: float = 0.0) -> Subject:
 
     It compares with the latest choice first, so those that are dropped overlap the first one.
     """
-    samples = [(boxes[0], scores[0, 0]) for boxes, scores in float_boxes(rows)]
+    samples: Rows = [(boxes[0], scores[0, 0]) for boxes, scores in float_boxes(rows)]
     for scores in orders():
         place = places(scores, rows)
         half = 1.4 ** np.where((place == rows - 2) & (np.cumsum(place == rows - 2) > 1), 0, place)
