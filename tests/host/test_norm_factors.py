@@ -63,6 +63,11 @@ KEPT = {
     ),
     "an_output": made(NORM, y="n"),
     "a_factor_of_the_product": made(NORM, node("Gemm", "n w b", "y", alpha=0.5)),
+    "one_factor_for_all_elements": made(
+        node("LayerNormalization", "x single offsets", "n", axis=-1),
+        node("Gemm", "n w b", "y"),
+        single=np.array([1.5], F),
+    ),
     "rows_of_another_width": made(
         NORM,
         node("Reshape", "n shape", "r"),

@@ -64,6 +64,8 @@ def _fold(file: _File, node: onnx.NodeProto) -> None:
     offsets = file.constant(node, OFFSETS) if has_offsets else np.zeros(1, np.float32)
     if factors is None or offsets is None or factors.ndim != 1 or factors.dtype != np.float32:
         return
+    if offsets.shape not in ((1,), factors.shape):
+        return
     layers = _dense_readers(file, node.output[0], factors.size)
     if not layers or (np.all(factors == 1) and not offsets.any()):
         return
@@ -92,19 +94,21 @@ def _dense_readers(file: _File, name: str, width: int) -> list[onnx.NodeProto] |
             if more is None:
                 return None
             found += more
-        elif _takes(file, node, name):
+        elif _takes(file, node, name, width):
             found.append(node)
         else:
             return None
     return found
 
 
-def _takes(file: _File, node: onnx.NodeProto, name: str) -> bool:
+def _takes(file: _File, node: onnx.NodeProto, name: str, width: int) -> bool:
     weights, bias = file.constant(node, WEIGHTS), file.constant(node, BIAS)
     plain = all(_attribute(node, word, 1.0) == 1.0 for word in ("alpha", "beta"))
     if node.op_type != "Gemm" or weights is None or not plain or _attribute(node, "transA", 0):
         return False
-    outputs = weights.shape[0 if _attribute(node, "transB", 0) else 1]
+    inputs, outputs = weights.shape[:: -1 if _attribute(node, "transB", 0) else 1]
+    if inputs != width:
+        return False  # one factor for all elements
     without = len(node.input) <= BIAS or not node.input[BIAS]
     return list(node.input).count(name) == 1 and (without or (bias is not None and bias.shape == (outputs,)))
 
