@@ -64,6 +64,26 @@ def test_a_model_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert count == 4
 
 
+def test_a_list_of_kernels_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that is interrupted leaves no part of a list behind, and one that is damaged is replaced."""
+    model, build = digits(tmp_path), tmp_path / "build"
+    first = kernels.sources([model], "compiler", build)
+    record = build / "digits.kernels"
+    record.write_bytes(b"\xff\xfe\x00")
+    assert kernels.sources([model], "compiler", build) == first
+    record.unlink()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kernels.sources([model], "compiler", build)
+    assert [path.name for path in build.iterdir()] == []
+    assert kernels.sources([model], "compiler", build) == first
+
+
 def test_a_broken_model_is_left_to_the_command(tmp_path: Path) -> None:
     (tmp_path / "digits.onnx").write_bytes(b"this is not a model")
     found = names(kernels.sources([digits(tmp_path)], "compiler", tmp_path / "build"))

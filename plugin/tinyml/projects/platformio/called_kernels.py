@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.errors import TinymlError
+from tinyml.base.whole_files import write_whole
 from tinyml.projects.platformio.build import RUNTIME, read_files
 from tinyml.projects.platformio.project import Model
 
@@ -72,12 +73,11 @@ def _kernels(model: Model, compiler: str, folder: Path) -> list[str]:
     try:
         digest = _digest(model, compiler)
         record = folder / f"{model.name}{SUFFIX}"
-        known = record.read_text(encoding="utf-8").split() if record.is_file() else []
+        known = record.read_text(encoding="utf-8", errors="replace").split() if record.is_file() else []
         if known[:1] != [digest]:
             made = _compiled[digest] = compile_once(model, compiler)
             known = [digest, *made.summary["sources"].get("runtime", ())]
-            folder.mkdir(parents=True, exist_ok=True)
-            record.write_text("\n".join(known) + "\n", encoding="utf-8")
+            write_whole(record, ("\n".join(known) + "\n").encode())  # half of a list would be believed
     except (TinymlError, OSError):
         return []
     return known[1:]
