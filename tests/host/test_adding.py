@@ -66,6 +66,39 @@ def test_data_in_other_files_is_not_left_behind(
     assert not (app / "tinyml.yaml").exists()
 
 
+def test_a_second_file_of_the_same_name_is_called_like_its_model(app: Path, tmp_path: Path) -> None:
+    """Many files are called model.onnx."""
+    files = [tmp_path / place / "net.onnx" for place in ("first", "second")]
+    for file, source in zip(files, ("model.onnx", "model_float.onnx"), strict=True):
+        file.parent.mkdir()
+        file.write_bytes((DIGITS / source).read_bytes())
+    words = ["--app", str(app)]
+    assert main(["add", str(files[0]), "--name", "one", *words]) == 0
+    assert main(["add", str(files[1]), "--name", "two", *words]) == 0
+    assert (app / "models" / "net.onnx").read_bytes() == files[0].read_bytes()
+    assert (app / "models" / "two.onnx").read_bytes() == files[1].read_bytes()
+    assert "file: models/two.onnx" in (app / "tinyml.yaml").read_text()
+
+
+def test_replace_overwrites_the_file_of_the_model_that_it_replaces(
+    app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "downloads" / "kws.onnx"
+    outside.parent.mkdir()
+    outside.write_bytes((DIGITS / "model.onnx").read_bytes())
+    words = ["--app", str(app)]
+    assert main(["add", str(outside), *words]) == 0
+    outside.write_bytes((DIGITS / "model_float.onnx").read_bytes())
+    assert main(["add", str(outside), "--replace", *words]) == 0
+    assert (app / "models" / "kws.onnx").read_bytes() == outside.read_bytes()
+    outside.write_bytes((DIGITS / "model.onnx").read_bytes())
+    assert main(["add", str(outside), "--name", "kws_again", *words]) == 0, "under a place of its own"
+    (app / "models" / "other.onnx").write_bytes(b"a file that no model uses")
+    capsys.readouterr()
+    assert main(["add", str(outside), "--name", "other", *words]) == 1
+    assert "would be copied to models/kws.onnx or models/other.onnx" in capsys.readouterr().err
+
+
 def test_a_name_that_cmake_would_split(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (app / "a;b.onnx").write_bytes((app / "model.onnx").read_bytes())
     assert main(["add", str(app / "a;b.onnx"), "--app", str(app)]) == 1

@@ -22,19 +22,29 @@ def existing_model(model: Path) -> Path:
     return model.resolve()
 
 
-def place(model: Path, app: folder.Application) -> tuple[str, bool]:
-    """The model's path in the manifest, and whether the file must be copied there first."""
+def place(
+    model: Path, app: folder.Application, name: str | None = None, replaced: str | None = None
+) -> tuple[str, bool]:
+    """The model's path in the manifest, and whether the file must be copied there first.
+
+    Many files are called model.onnx: if another one has that place, the copy gets the ``name`` of the model.
+    ``replaced``: the path of a file that may be overwritten.
+    """
     refuse_semicolon(str(model))
     if folder.shared_root(app.root, model):
         return folder.relative(model, app.root), False
-    copy = app.root / "models" / model.name
-    if copy.exists() and copy.read_bytes() != model.read_bytes():
-        raise ConfigError(
-            f"{model} is outside the application's repository and would be copied to models/{model.name}, "
-            "but another file already exists there",
-            "add the existing file, or rename one of them",
-        )
-    return f"models/{model.name}", not copy.exists()
+    places = list(dict.fromkeys(["models/" + model.name, f"models/{name or model.stem}{model.suffix}"]))
+    for file in places:
+        copy = app.root / file
+        if not copy.exists() or file == replaced:
+            return file, True
+        if copy.read_bytes() == model.read_bytes():
+            return file, False
+    raise ConfigError(
+        f"{model} is outside the application's repository and would be copied to {' or '.join(places)}, "
+        "but another file already exists there",
+        "another --name, or add the existing file",
+    )
 
 
 def external_data(model: Path, read: Sequence[Path], copy: Path) -> dict[Path, Path]:

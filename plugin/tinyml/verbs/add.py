@@ -80,7 +80,8 @@ class Add(Verb):
             raise ConfigError(f"there is no model called {name!r} to replace", "--name, or no --replace")
         others = manifest.Manifest(tuple(entry for entry in listed.models if entry is not replaced))
         _refuse_clash(others, name, model, app)
-        file, copied = model_files.place(model, app)
+        own = replaced is not None and all(entry.file != replaced.file for entry in others.models)
+        file, copied = model_files.place(model, app, name, replaced.file if replaced and own else None)
         quantize, copies = model_files.calibration(words_of(args, "quantize"), app)
         given = given_settings(args, table.settings(YAML))
         given |= {"quantize": quantize} if quantize else {}
