@@ -41,7 +41,9 @@ def test_a_zephyr_application(tmp_path: Path) -> None:
     assert "labels[decision]" in (app / "src" / "main.c").read_text()
     assert "- nrf52840dk/nrf52840" in (app / "sample.yaml").read_text()
     assert "- nrf52840dk/nrf52840" in (app / "tests" / "digits" / "testcase.yaml").read_text()
-    assert "west build -b nrf52840dk/nrf52840" in (app / "AGENTS.md").read_text()
+    notes = (app / "AGENTS.md").read_text()
+    for step in ("west build -b nrf52840dk/nrf52840", "tinyml add OTHER.onnx --name other", "budget: {ram:"):
+        assert step in notes
     assert {path.name for path in tmp_path.iterdir()} == {"app"}
 
 

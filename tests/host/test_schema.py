@@ -75,6 +75,14 @@ def test_samples_are_valid(path: Path) -> None:
     assert not list(CHECK.iter_errors(yaml_text.read(path.read_text())))
 
 
+def test_defaults_of_front_ends_name_their_kind() -> None:
+    models = schema()["properties"]["models"]["anyOf"][0]
+    kinds = models["items"]["properties"]["frontend"]["anyOf"][0]["anyOf"][1]["properties"]
+    assert kinds["log"]["description"] == (
+        "of micro (default: true), mfcc (default: db), spectral (default: false)"
+    )
+
+
 def test_the_command_prints_every_key_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     models = json.loads(capsys.readouterr().out)["properties"]["models"]["anyOf"][0]

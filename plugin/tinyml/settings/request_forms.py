@@ -172,6 +172,13 @@ class Adapting(Form):
         return adapt_request.from_settings(adapt_request.settings(value, ""), Path())
 
 
+def _written(default: object) -> str:
+    """A default as it is written in YAML."""
+    if isinstance(default, tuple):
+        return ",".join(map(str, default)) or "none"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
 class Frontend(Form):
     """The kind of a front end and its settings. Reading it imports numpy."""
 
@@ -186,10 +193,13 @@ class Frontend(Form):
         from tinyml.features.kinds import KINDS
         from tinyml.features.settings import KEYS, keys_of
 
-        own = {
-            key: f"default: {default}" for kind in KINDS for key, default in keys_of(kind).items()
-        }  # a key that two kinds have means the same in both
-        found = mapping_of({**own, **KEYS}, ["kind"])
+        own: dict[str, list[str]] = {}  # a key that two kinds have means the same in both; defaults differ
+        for name in KINDS:
+            for key, default in keys_of(name).items():
+                own.setdefault(key, []).append(f"{name} (default: {_written(default)})")
+        found = mapping_of(
+            {**{key: f"of {', '.join(kinds)}" for key, kinds in own.items()}, **KEYS}, ["kind"]
+        )
         found["properties"]["kind"]["enum"] = list(KINDS)
         return {"anyOf": [{"enum": list(KINDS)}, found]}
 
