@@ -52,6 +52,8 @@ def test_the_worst_run_is_close(subject: Subject, core: str) -> None:
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("subject", LOOSE_SUBJECTS, ids=[subject.name for subject in LOOSE_SUBJECTS])
 def test_no_run_exceeds_a_loose_bound(subject: Subject, core: str) -> None:
+    if core == "cortex-m7" and subject.name.startswith("queued"):
+        pytest.skip("docs/bounds.md: the walk finds no end of its loop on this core")
     compiled = subject.compiled(core)
     found = bound_files(compiled.files, harness.find_machine(f"qemu-{core}"))
     counts = run(subject, compiled, core)

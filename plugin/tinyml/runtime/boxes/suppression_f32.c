@@ -17,6 +17,17 @@ __attribute__((noinline)) static bool suppression_any(const struct overlap_box *
 	return false;
 }
 
+/* Take the best box; true if it is chosen, as number `count`. */
+__attribute__((noinline)) static bool suppression_take(struct queue *left, const float *boxes,
+						       struct overlap_box *chosen, int32_t count,
+						       int32_t most, float part,
+						       struct queue_entry *next)
+{
+	*next = queue_next(left);
+	chosen[count] = suppression_box(&boxes[4 * next->index]);
+	return !suppression_any(chosen, count, most, &chosen[count], part);
+}
+
 void tinyml_suppression_f32(const struct tinyml_suppression *p,
 			    struct tinyml_suppression_limits limits, const float *boxes,
 			    const float *scores, struct tinyml_suppressed y, void *chosen,
@@ -32,14 +43,12 @@ void tinyml_suppression_f32(const struct tinyml_suppression *p,
 		if (left.count == 0 || found == most) {
 			break;
 		}
-		const struct queue_entry next = queue_next(&left);
-		const struct overlap_box box = suppression_box(&boxes[4 * next.index]);
+		struct queue_entry next;
 
-		if (suppression_any(taken, found, turn < p->most ? turn : p->most - 1, &box,
-				    limits.overlap)) {
+		if (!suppression_take(&left, boxes, taken, found,
+				      turn < p->most ? turn : p->most - 1, limits.overlap, &next)) {
 			continue;
 		}
-		taken[found] = box;
 		y.indices[found] = next.index;
 		y.scores[found] = next.score;
 		found++;
