@@ -267,3 +267,11 @@ def test_sources_that_do_not_fit(
     assert main(["new", str(tmp_path / "app"), "--model", str(model), *words]) != 0
     assert message in capsys.readouterr().err
     assert not (tmp_path / "app").exists()
+
+
+def test_settings_that_an_error_about_memory_suggests_are_options(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    words = ["new", str(app), "--bare-metal", "--model", str(DIGITS), "--io", "int8", "--optimize", "ram"]
+    assert main(words) == 0
+    assert "--io int8" in (app / "Makefile").read_text()
+    assert "--optimize ram" in (app / "Makefile").read_text()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tinyml.pipeline import Compiled
     from tinyml.projects.new_application import Plan, Sample
 
-OFFERED = ("shapes", "outputs", "optimize", "classes", "quantize", "frontend")
+OFFERED = ("io", "shapes", "outputs", "optimize", "classes", "quantize", "frontend")
 """Settings of the model that the command takes; tinyml.yaml can have all others later."""
 DEFAULT_BOARD = "qemu_cortex_m3"
 EMULATED = ("qemu_", "native_", "mps2", "mps3")
@@ -94,7 +94,7 @@ class New(Verb):
             help="inputs for the sample and the test (default: generated)",
         )
         for key in OFFERED:
-            add_setting(parser, key, default="")
+            add_setting(parser, key, ("int8",) if key == "io" else None, default="")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.projects.new_application import application_files
