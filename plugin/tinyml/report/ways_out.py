@@ -63,9 +63,17 @@ Needed = Callable[[Compiled], int]
 
 
 def pricing(
-    model: Path | ModelFile, options: Options, now: Compiled, place: str, weights_in_ram: bool = False
+    model: Path | ModelFile,
+    options: Options,
+    now: Compiled,
+    place: str,
+    weights_in_ram: bool = False,
+    rows: bool = True,
 ) -> budget.Ways:
-    """The settings that help a compiled model which exceeds a limit, for ``budget.check``."""
+    """The settings that help a compiled model which exceeds a limit, for ``budget.check``.
+
+    Without ``rows``, the program passes whole inputs.
+    """
 
     def ways(kind: str, limit: budget.Limit) -> list[str]:
         def needed(compiled: Compiled) -> int:
@@ -73,7 +81,7 @@ def pricing(
             flash = found.flash_bytes if found else None
             return budget.needs(kind, compiled.summary, weights_in_ram, flash)[1]
 
-        found = list(ways_out(model, options, needed, now))
+        found = list(ways_out(model, options, needed, now, rows))
         if weights_in_ram and kind == "ram":
             less = needed(now) - int(now.summary["weights_bytes"])
             found.insert(0, Way({"weights": "flash"}, less))
@@ -82,11 +90,13 @@ def pricing(
     return ways
 
 
-def ways_out(model: Path | ModelFile, options: Options, needed: Needed, now: Compiled) -> tuple[Way, ...]:
+def ways_out(
+    model: Path | ModelFile, options: Options, needed: Needed, now: Compiled, rows: bool = True
+) -> tuple[Way, ...]:
     """Every choice with which the model needs less than now, the fastest first."""
     bytes_now, time_now = needed(now), _instructions(now)
     found: dict[int, Way] = {}
-    for settings, choice in _choices(model, options, now):
+    for settings, choice in _choices(model, options, now, rows):
         try:
             compiled = compile_model(model, choice)
         except TinymlError:
@@ -107,7 +117,7 @@ def fitting(ways: Sequence[Way], limit_bytes: int, place: str) -> list[str]:
 
 
 def _choices(
-    model: Path | ModelFile, options: Options, now: Compiled
+    model: Path | ModelFile, options: Options, now: Compiled, by_rows: bool
 ) -> Iterator[tuple[Mapping[str, str], Options]]:
     """Settings and the options that have them, those with fewer settings first."""
     single: list[tuple[Mapping[str, str], Options]] = [
@@ -115,7 +125,7 @@ def _choices(
     ]
     smallest = replace(options, optimize="ram")
     both: list[tuple[Mapping[str, str], Options]] = []
-    if not (options.io.caller or options.io.rows or options.frontend):
+    if by_rows and not (options.io.caller or options.io.rows or options.frontend):
         rows = replace(options.io, rows=True)
         single.append(({"io": str(rows)}, replace(options, io=rows)))
         both.append(({"optimize": "ram", "io": str(rows)}, replace(smallest, io=rows)))

@@ -214,7 +214,7 @@ def _check_memory(
         ram=[budget.Limit(board.ram_bytes, plan.board)] if board.ram_bytes else [],
         flash=[budget.Limit(board.flash_bytes, plan.board)] if board.flash_bytes else [],
         flash_bytes=found.flash_bytes if found else None,
-        ways=pricing(entry.path(app.root), options, compiled, COMMAND),
+        ways=pricing(entry.path(app.root), options, compiled, COMMAND, rows=False),
     )
 
 
