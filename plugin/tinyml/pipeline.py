@@ -44,7 +44,7 @@ from tinyml.memory.select import Selected
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.registration import outside_faults
 from tinyml.ops.framework.tally import Tally
-from tinyml.passes import PASSES, find_passes, without_attention
+from tinyml.passes import PASSES, find_passes, without_attention, without_tables
 from tinyml.passes import pass_summaries as pass_summaries
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
@@ -295,7 +295,8 @@ def compile_graph(
         if observe:
             observe(stage, graph)
 
-    graph = optimize(graph, note, without_attention(PASSES) if options.attention_apart else PASSES)
+    steps = without_attention(PASSES) if options.attention_apart else PASSES
+    graph = optimize(graph, note, without_tables(steps) if options.npu else steps)
     if options.io.int8:
         graph = int8_interface(graph)
         verify(graph, "int8_interface")

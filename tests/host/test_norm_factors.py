@@ -13,10 +13,9 @@ from onnx import numpy_helper
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
-import onnxruntime as ort
-
 from tests.support.onnx_models import model, node
 from tinyml.quantize.norm_factors import fold_norm_factors
+from tinyml.reference.session import Session
 
 F = np.float32
 RNG = np.random.default_rng(39)
@@ -32,7 +31,7 @@ def made(*nodes: Any, y: str = "y", **more: Any) -> onnx.ModelProto:
 
 
 def run(file: onnx.ModelProto) -> Any:
-    return ort.InferenceSession(file.SerializeToString()).run(None, {"x": X})[0]
+    return Session(file).run({"x": X})["y"]
 
 
 def factors_of(file: onnx.ModelProto) -> Any:

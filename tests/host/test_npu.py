@@ -30,6 +30,7 @@ from tinyml.ir.interpreter import interpret
 from tinyml.npu import vela
 from tinyml.npu.as_tflite import written
 from tinyml.npu.operator import ALIGNMENT, EthosU
+from tinyml.passes import PASSES, without_tables
 from tinyml.pipeline import Compiled, Options, compile_model, optimize
 from tinyml.projects import cmake, manifest
 from tinyml.projects.platformio.boards import Board
@@ -344,10 +345,21 @@ def test_settings_that_other_models_have_too(tmp_path: Path) -> None:
     assert compiled.graph.outputs == ("a",)
 
 
+@needs_vela
+def test_functions_of_bytes_stay_layers_for_the_npu(tmp_path: Path) -> None:
+    """Without an NPU they are one table."""
+    one = Value.constant("one", np.array([40], np.int8), Quant((0.02,), (0,)))
+    chain = [([one], Call("MUL", ["x", "one"], ["m"], "MulOptions"))]
+    chain += [([], Call("ADD", ["m", "one"], ["y"], "AddOptions"))]
+    path = saved(tmp_path, *chain)
+    made = [compile_model(path, Options(npu=npu)).graph for npu in ("", NPU)]
+    assert [[node.op.kind for node in graph.nodes] for graph in made] == [["Lookup"], ["EthosU"]]
+
+
 def test_layers_from_tflite_have_operators_of_tflite_again(models_folder: Path) -> None:
     """After the passes, too; they compute the same, bit for bit."""
     for name in ("mlonmcu_rnnoise_int8", "efinix_yolo_person_int8", "mww_hey_jarvis_v2_int8"):
-        graph = optimize(importers.load(models_folder / f"{name}.tflite"))
+        graph = optimize(importers.load(models_folder / f"{name}.tflite"), steps=without_tables(PASSES))
         file = written(graph)
         assert not file.inexact
         custom = {call.custom for call in file.part.calls if call.custom}

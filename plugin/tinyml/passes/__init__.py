@@ -88,6 +88,11 @@ def without_attention(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     return tuple(step for step in steps if step is not fuse_attention)
 
 
+def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
+    """Functions stay layers, which an NPU computes; it has no tables of ours."""
+    return tuple(step for step in steps if step is not tabulate_functions)
+
+
 def find_passes(names: Sequence[str]) -> list[Pass]:
     """Passes by name."""
     known = {step.__name__: step for step in PASSES}

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tinyml.ir import Array, Graph, Layer, Node, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.clamp import Clamp
@@ -38,6 +40,8 @@ def _tabulate(edit: Editor, last: Node) -> None:
     x, region = found
     y = edit.tensors[last.outputs[0]]
     values = _values(edit, region, x)
+    if values is None:
+        return
     op = from_integers(last.op.label(), x, y, values)
     edit.replace(region, [Node(last.name, op, (x.name,), last.outputs)])
 
@@ -90,8 +94,8 @@ def _joins(edit: Editor, node: Node) -> bool:
     return exact and all(t is not None and (t.dtype.is_float or t.dtype in BYTES) for t in tensors)
 
 
-def _values(edit: Editor, region: Sequence[Node], x: Tensor) -> Array:
-    """What each byte becomes, from the smallest on."""
+def _values(edit: Editor, region: Sequence[Node], x: Tensor) -> Array | None:
+    """What each byte becomes, from the smallest on; None if some are NaN, which no byte stands for."""
     known: dict[str, Array] = {x.name: stored_values(x.dtype).astype(x.dtype.numpy)}
     for node in region:
         layer = edit.layer(node)
@@ -99,7 +103,10 @@ def _values(edit: Editor, region: Sequence[Node], x: Tensor) -> Array:
             "", node.op, tuple(_line(t) for t in layer.inputs if t is not None), (_line(layer.output),)
         )
         operands = [t.data if t.is_constant else known[t.name] for t in line.inputs if t is not None]
-        (known[node.outputs[0]],) = line.computed(operands)
+        (found,) = line.computed(operands)
+        if found.dtype.kind == "f" and np.isnan(found).any():
+            return None
+        known[node.outputs[0]] = found
     return known[region[-1].outputs[0]].astype(stored_values(x.dtype).dtype)
 
 

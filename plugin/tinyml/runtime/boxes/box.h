@@ -16,7 +16,7 @@ struct overlap_box {
 	float area; /* of the other members */
 };
 
-static inline struct overlap_box overlap_corners(float y0, float x0, float y1, float x1)
+static inline struct overlap_box box_corners(float y0, float x0, float y1, float x1)
 {
 	return (struct overlap_box){y0, x0, y1, x1,
 				    real_product(real_difference(x1, x0), real_difference(y1, y0))};

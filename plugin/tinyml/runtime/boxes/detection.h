@@ -51,8 +51,8 @@ static struct overlap_box detection_decode(const struct tinyml_detection *p,
 	const float h = real_product(real_product(0.5f, tinyml_expf(coded[2])), height);
 	const float w = real_product(real_product(0.5f, tinyml_expf(coded[3])), width);
 
-	return overlap_corners(real_difference(y, h), real_difference(x_, w), real_sum(y, h),
-			       real_sum(x_, w));
+	return box_corners(real_difference(y, h), real_difference(x_, w), real_sum(y, h),
+			   real_sum(x_, w));
 }
 
 static float detection_score(const struct tinyml_detection *p, candidates_score score)

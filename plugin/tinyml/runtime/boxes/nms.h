@@ -26,11 +26,11 @@ static struct overlap_box nms_box(const struct tinyml_nms *p, const candidates_s
 		const float w = real_product(c, 0.5f);
 		const float h = real_product(d, 0.5f);
 
-		return overlap_corners(real_difference(b, h), real_difference(a, w), real_sum(b, h),
-				       real_sum(a, w));
+		return box_corners(real_difference(b, h), real_difference(a, w), real_sum(b, h),
+				   real_sum(a, w));
 	}
-	return overlap_corners(real_below(a, c) ? a : c, real_below(b, d) ? b : d,
-			       real_below(a, c) ? c : a, real_below(b, d) ? d : b);
+	return box_corners(real_below(a, c) ? a : c, real_below(b, d) ? b : d,
+			   real_below(a, c) ? c : a, real_below(b, d) ? d : b);
 }
 
 /* The boxes of a class that may be chosen. */

@@ -6,7 +6,7 @@
 #include "suppression.h"
 
 /* The box whose turn it is. */
-struct soft_box {
+struct soft_suppression_box {
 	struct queue_entry next;
 	struct overlap_box box;
 	float before;  /* its score when its turn began */
@@ -15,29 +15,31 @@ struct soft_box {
 	bool lost;     /* it is out */
 };
 
-struct soft_state {
+struct soft_suppression_state {
 	struct queue left;
-	struct soft_box at;
+	struct soft_suppression_box at;
 	struct overlap_box *chosen;
 	int32_t *since;
 	int32_t found;
 };
 
-__attribute__((noinline)) static void soft_take(struct soft_state *s, const float *boxes)
+__attribute__((noinline)) static void soft_suppression_take(struct soft_suppression_state *s,
+							    const float *boxes)
 {
 	const struct queue_entry next = queue_next(&s->left);
 
-	s->at = (struct soft_box){next,       suppression_box(&boxes[4 * next.index]),
-				  next.score, s->since[next.index],
-				  s->found,   false};
+	s->at = (struct soft_suppression_box){next,       suppression_box(&boxes[4 * next.index]),
+					      next.score, s->since[next.index],
+					      s->found,   false};
 }
 
 /* Lower the score by what the box has in common with a chosen one. */
-__attribute__((noinline)) static void soft_compare(const struct tinyml_suppression *p,
-						   const struct tinyml_suppression_limits *limits,
-						   struct soft_state *s)
+__attribute__((noinline)) static void
+soft_suppression_compare(const struct tinyml_suppression *p,
+			 const struct tinyml_suppression_limits *limits,
+			 struct soft_suppression_state *s)
 {
-	struct soft_box *at = &s->at;
+	struct soft_suppression_box *at = &s->at;
 
 	at->end--;
 	const float share = suppression_share(&at->box, &s->chosen[at->end]);
@@ -49,10 +51,10 @@ __attribute__((noinline)) static void soft_compare(const struct tinyml_suppressi
 }
 
 /* Choose the box if its score stayed, and give it another turn. */
-__attribute__((noinline)) static void soft_decide(struct soft_state *s,
-						  const struct tinyml_suppressed *y)
+__attribute__((noinline)) static void soft_suppression_decide(struct soft_suppression_state *s,
+							      const struct tinyml_suppressed *y)
 {
-	const struct soft_box *at = &s->at;
+	const struct soft_suppression_box *at = &s->at;
 	const int32_t found = s->found;
 
 	s->since[at->next.index] = found;
@@ -75,10 +77,11 @@ void tinyml_soft_suppression_f32(const struct tinyml_suppression *p,
 				 void *queue, int32_t *since)
 {
 	const int32_t turns = 2 * p->boxes * p->most + p->boxes + p->most + 1;
-	struct soft_state s = {.left = suppression_collect(p, limits.score, scores, queue),
-			       .at = {.lost = true},
-			       .chosen = chosen,
-			       .since = since};
+	struct soft_suppression_state s = {
+		.left = suppression_collect(p, limits.score, scores, queue),
+		.at = {.lost = true},
+		.chosen = chosen,
+		.since = since};
 	const int32_t most = s.left.count < p->most ? s.left.count : p->most;
 
 	for (int32_t i = 0; i < p->boxes; i++) {
@@ -86,16 +89,16 @@ void tinyml_soft_suppression_f32(const struct tinyml_suppression *p,
 	}
 	for (int32_t turn = 0; turn < turns; turn++) {
 		if (!s.at.lost && s.at.end > s.at.since) {
-			soft_compare(p, &limits, &s);
+			soft_suppression_compare(p, &limits, &s);
 			continue;
 		}
 		if (!s.at.lost) {
-			soft_decide(&s, &y);
+			soft_suppression_decide(&s, &y);
 		}
 		if (s.left.count == 0 || s.found == most) {
 			break;
 		}
-		soft_take(&s, boxes);
+		soft_suppression_take(&s, boxes);
 	}
 	suppression_end(p, &y, s.found);
 }

@@ -26,8 +26,8 @@ static struct overlap_box suppression_box(const float *box)
 	const bool right = real_below(box[1], box[3]);
 
 	/* NaN is less than nothing: the first of two corners stays, as with std::min() and max() */
-	return overlap_corners(down ? box[2] : box[0], left ? box[3] : box[1], up ? box[2] : box[0],
-			       right ? box[3] : box[1]);
+	return box_corners(down ? box[2] : box[0], left ? box[3] : box[1], up ? box[2] : box[0],
+			   right ? box[3] : box[1]);
 }
 
 /* What two intervals have in common; 0 if there is nothing. */

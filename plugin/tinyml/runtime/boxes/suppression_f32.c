@@ -5,9 +5,9 @@
 
 /* Whether a box reaches a part of one of `count` others, the latest first. `most` is at least
  * `count`, and does not depend on data. */
-__attribute__((noinline)) static bool suppression_any(const struct overlap_box *chosen,
-						      int32_t count, int32_t most,
-						      const struct overlap_box *box, float part)
+__attribute__((noinline)) static bool suppression_f32_any(const struct overlap_box *chosen,
+							  int32_t count, int32_t most,
+							  const struct overlap_box *box, float part)
 {
 	for (int32_t i = 0; i < most && i != count; i++) {
 		if (suppression_reaches(suppression_share(box, &chosen[count - 1 - i]), part)) {
@@ -18,14 +18,14 @@ __attribute__((noinline)) static bool suppression_any(const struct overlap_box *
 }
 
 /* Take the best box; true if it is chosen, as number `count`. */
-__attribute__((noinline)) static bool suppression_take(struct queue *left, const float *boxes,
-						       struct overlap_box *chosen, int32_t count,
-						       int32_t most, float part,
-						       struct queue_entry *next)
+__attribute__((noinline)) static bool suppression_f32_take(struct queue *left, const float *boxes,
+							   struct overlap_box *chosen,
+							   int32_t count, int32_t most, float part,
+							   struct queue_entry *next)
 {
 	*next = queue_next(left);
 	chosen[count] = suppression_box(&boxes[4 * next->index]);
-	return !suppression_any(chosen, count, most, &chosen[count], part);
+	return !suppression_f32_any(chosen, count, most, &chosen[count], part);
 }
 
 void tinyml_suppression_f32(const struct tinyml_suppression *p,
@@ -45,8 +45,9 @@ void tinyml_suppression_f32(const struct tinyml_suppression *p,
 		}
 		struct queue_entry next;
 
-		if (!suppression_take(&left, boxes, taken, found,
-				      turn < p->most ? turn : p->most - 1, limits.overlap, &next)) {
+		if (!suppression_f32_take(&left, boxes, taken, found,
+					  turn < p->most ? turn : p->most - 1, limits.overlap,
+					  &next)) {
 			continue;
 		}
 		y.indices[found] = next.index;

@@ -103,7 +103,7 @@ struct tinyml_suppression {
 
 /** What may arrive at run time. */
 struct tinyml_suppression_limits {
-	float overlap; /* a box is dropped if this part of it and of a chosen one is common to both */
+	float overlap; /* a box is dropped if it and a chosen one have this part in common */
 	float score;   /* only scores above it count */
 };
 
@@ -115,9 +115,9 @@ struct tinyml_suppressed {
 };
 
 /**
- * Choose boxes, the best first. `chosen`: 20 bytes for each box that can be chosen; `queue`: 8 bytes
- * per box. The soft kind lowers the score of a box by what it shares with chosen ones instead of
- * dropping it; `since`: a number per box.
+ * Choose boxes, the best first. `chosen`: 20 bytes for each box that can be chosen; `queue`: 8
+ * bytes per box. The soft kind lowers the score of a box by what it shares with chosen ones instead
+ * of dropping it; `since`: a number per box.
  */
 void tinyml_suppression_f32(const struct tinyml_suppression *p,
 			    struct tinyml_suppression_limits limits, const float *boxes,
