@@ -199,6 +199,11 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
             "one of: auto, cmsis-nn, portable",
         ),
         ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a larger budget"),
+        (
+            "custom_tinyml_arena = 1000",
+            "bytes of RAM, custom_tinyml_arena allows 1,000",
+            "try: `custom_tinyml_optimize = ram` (",
+        ),
         ("custom_tinyml_arena = lots", "'lots' is not a number of bytes", "24576, 24K"),
         ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a board or memory"),
         (
