@@ -91,6 +91,35 @@ def test_folded(name: str) -> None:
     assert {tensor.name for tensor in file.graph.initializer} <= read
 
 
+def test_names_that_are_taken() -> None:
+    taken: dict[str, Any] = {"y/normalised_weights": W}
+    file = made(NORM, node("Gemm", "n y/normalised_weights b", "y"), **taken)
+    wanted = run(file)
+    fold_norm_factors(file)
+    np.testing.assert_allclose(run(file), wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_branches_that_read_a_normalisation() -> None:
+    file = made(NORM, node("Gemm", "n w b", "y"))
+    branch = onnx.helper.make_graph([node("Neg", "n", "z")], "branch", [], [])
+    file.graph.node.append(
+        onnx.helper.make_node("If", ["cond"], ["z"], then_branch=branch, else_branch=branch)
+    )
+    before = file.SerializeToString()
+    fold_norm_factors(file)
+    assert file.SerializeToString() == before
+
+
+def test_nodes_without_names() -> None:
+    gemms = (node("Gemm", "n w b", "a"), node("Gemm", "n v b", "c"), node("Mul", "a c", "y"))
+    file = made(NORM, *gemms, v=2 * W)
+    for each in file.graph.node:
+        each.name = ""
+    wanted = run(file)
+    fold_norm_factors(file)
+    np.testing.assert_allclose(run(file), wanted, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_kept(name: str) -> None:
     file = KEPT[name]

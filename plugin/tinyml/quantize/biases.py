@@ -34,10 +34,16 @@ def plain_biases(model: onnx.ModelProto) -> None:
     drop_unread_constants(model)
 
 
+def _read(graph: onnx.GraphProto) -> set[str]:
+    """The names that a graph reads, in the branches of its nodes, too."""
+    inside = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    found = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    return found.union(*map(_read, inside))
+
+
 def drop_unread_constants(model: onnx.ModelProto) -> None:
     """Constants that other ones have replaced."""
-    read = {name for node in model.graph.node for name in node.input}
-    read |= {value.name for value in model.graph.output}
+    read = _read(model.graph)
     for tensor in [t for t in model.graph.initializer if t.name not in read]:
         model.graph.initializer.remove(tensor)
 

@@ -23,6 +23,8 @@ WEIGHTS, BIAS = 1, 2
 
 def fold_norm_factors(model: onnx.ModelProto) -> None:
     """Only where dense layers with constant weights are all that reads a normalisation."""
+    if any(attribute.HasField("g") for node in model.graph.node for attribute in node.attribute):
+        return  # branches read tensors from outside, too
     file = _File(onnx.shape_inference.infer_shapes(model))
     for node in file.model.graph.node:
         if node.op_type == "LayerNormalization" and len([name for name in node.output if name]) == 1:
@@ -41,6 +43,7 @@ class _File:
         for node in graph.node:
             for name in node.input:
                 self.readers.setdefault(name, []).append(node)
+        self.taken = {*self.constants, *self.readers, *(name for node in graph.node for name in node.output)}
         values = (*graph.value_info, *graph.input, *graph.output)
         self.last = {v.name: d[-1].dim_value for v in values if (d := v.type.tensor_type.shape.dim)}
 
@@ -51,7 +54,10 @@ class _File:
 
     def replace(self, node: onnx.NodeProto, place: int, value: Array, name: str) -> None:
         """A constant of this node's own: others may read the old one."""
-        fresh = f"{node.name}/{name}"
+        fresh = f"{node.output[0]}/{name}"  # a node may have no name
+        while fresh in self.taken:
+            fresh += "_"
+        self.taken.add(fresh)
         self.model.graph.initializer.append(numpy_helper.from_array(value.astype(np.float32), fresh))
         while len(node.input) <= place:
             node.input.append("")
