@@ -100,8 +100,9 @@ class Add(Verb):
                 kept = f"{app.manifest_path.name} has `quantize:` for {name}, which --replace keeps"
                 error.hint = f"{error.hint}; {kept}" if error.hint else kept
             raise
-        if copied:
-            copies |= model_files.external_data(model, compiled.files_read, app.root / file)
+        copy = app.root / file
+        if copied or not model.samefile(copy):  # the same graph can have other weights beside it
+            copies |= model_files.external_data(model, compiled.files_read, copy)
         interface.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
         tests: dict[Path, bytes | None] = {}
