@@ -66,6 +66,104 @@ def test_data_in_other_files_is_not_left_behind(
     assert not (app / "tinyml.yaml").exists()
 
 
+def with_weights_beside(file: Path, factor: float) -> None:
+    """The same graph, byte by byte, whatever the factor: the weights are in weights.bin."""
+    model = onnx.load(DIGITS / "model_float.onnx")
+    for tensor in model.graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        if values.dtype == np.float32:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values * np.float32(factor), tensor.name))
+    file.parent.mkdir(exist_ok=True)
+    (file.parent / "weights.bin").unlink(missing_ok=True)
+    onnx.save(model, file, save_as_external_data=True, location="weights.bin", size_threshold=0)
+
+
+def test_the_same_graph_with_other_weights_beside_it(
+    app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first" / "net.onnx", tmp_path / "second" / "net.onnx"
+    for file, factor in ((first, 1), (second, 2)):
+        with_weights_beside(file, factor)
+    assert first.read_bytes() == second.read_bytes()
+    weights = app / "models" / "weights.bin"
+    words = ["--app", str(app)]
+    assert main(["add", str(first), *words]) == 0
+    before = (app / "tinyml.yaml").read_bytes()
+    capsys.readouterr()
+    assert main(["add", str(second), "--name", "other", *words]) == 1
+    assert "weights.bin holds weights of net.onnx and would be copied" in capsys.readouterr().err
+    assert weights.read_bytes() == (first.parent / "weights.bin").read_bytes()
+    assert (app / "tinyml.yaml").read_bytes() == before
+    assert main(["add", str(second), "--replace", *words]) == 0, "its own weights may be overwritten"
+    assert weights.read_bytes() == (second.parent / "weights.bin").read_bytes()
+
+
+def test_replace_leaves_weights_that_another_model_reads(app: Path, tmp_path: Path) -> None:
+    for place, factor in ((app / "models", 1), (tmp_path / "downloads", 2)):
+        with_weights_beside(place / "one.onnx", factor)
+    (app / "models" / "two.onnx").write_bytes((app / "models" / "one.onnx").read_bytes())
+    words = ["--app", str(app)]
+    for name in ("one", "two"):
+        assert main(["add", str(app / "models" / f"{name}.onnx"), *words]) == 0
+    before = (app / "models" / "weights.bin").read_bytes()
+    assert main(["add", str(tmp_path / "downloads" / "one.onnx"), "--replace", *words]) == 1
+    assert (app / "models" / "weights.bin").read_bytes() == before
+
+
+def test_replace_keeps_the_entry_where_it_is_and_as_it_is_written(app: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "downloads" / "kws.onnx"
+    outside.parent.mkdir()
+    outside.write_bytes((DIGITS / "model_float.onnx").read_bytes())
+    (app / "models").mkdir()
+    (app / "models" / "kws.onnx").write_bytes((DIGITS / "model.onnx").read_bytes())
+    text = "models:\n  - name: kws # hears\n    file: ./models/kws.onnx # ours\n"
+    text += "  - name: z\n    file: model.onnx\n"
+    (app / "tinyml.yaml").write_text(text)
+    words = ["add", str(outside), "--replace", "--app", str(app)]
+    assert main(words) == 0
+    assert (app / "tinyml.yaml").read_text() == text
+    assert (app / "models" / "kws.onnx").read_bytes() == outside.read_bytes()
+    assert main([*words, "--optimize", "ram"]) == 0
+    after = text.replace("# ours\n", "# ours\n    optimize: ram\n")
+    assert (app / "tinyml.yaml").read_text() == after
+
+
+def test_replace_mends_a_damaged_model(app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outside = tmp_path / "downloads" / "kws.onnx"
+    outside.parent.mkdir()
+    outside.write_bytes((DIGITS / "model.onnx").read_bytes())
+    words = ["add", str(outside), "--app", str(app)]
+    assert main(words) == 0
+    (app / "models" / "kws.onnx").write_bytes(b"half a download")
+    assert main([*words, "--replace"]) == 0
+    assert "changed: the model before does not compile: " in capsys.readouterr().out
+    assert (app / "models" / "kws.onnx").read_bytes() == outside.read_bytes()
+
+
+def test_calibration_files_of_the_same_name(app: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    data = {}
+    for seed, place in enumerate(("first", "second", "third")):
+        data[place] = tmp_path / place / "data.npz"
+        data[place].parent.mkdir()
+        samples = np.random.default_rng(seed).random((20, 1, 8, 8), dtype=np.float32)
+        np.savez(data[place], image=samples, label=np.arange(20) % 10)
+    words = ["add", str(app / "model_float.onnx"), "--app", str(app)]
+    assert main([*words, "--name", "one", "--quantize", str(data["first"])]) == 0
+    chosen = ["--quantize", str(data["second"]), "--quantize", f"test={data['third']}"]
+    assert main([*words, "--name", "two", *chosen]) == 0
+    models = app / "models"
+    assert (models / "data.npz").read_bytes() == data["first"].read_bytes()
+    assert (models / "two_calibration.npz").read_bytes() == data["second"].read_bytes()
+    assert (models / "two_test.npz").read_bytes() == data["third"].read_bytes()
+    text = (app / "tinyml.yaml").read_text()
+    assert "calibration: models/two_calibration.npz" in text
+    assert "test: models/two_test.npz" in text
+    data["first"].write_bytes(data["third"].read_bytes())
+    assert main([*words, "--name", "one", "--replace", "--quantize", str(data["first"])]) == 0
+    assert (models / "data.npz").read_bytes() == data["third"].read_bytes(), "no other model reads it"
+
+
 def test_a_second_file_of_the_same_name_is_called_like_its_model(app: Path, tmp_path: Path) -> None:
     """Many files are called model.onnx."""
     files = [tmp_path / place / "net.onnx" for place in ("first", "second")]

@@ -247,6 +247,60 @@ def test_removing_a_model_changes_nothing_else(before: str, after: str) -> None:
     assert edit.remove_model(before, "a") == after
 
 
+REPLACED = ModelEntry("a", "m/new.onnx", kernels="portable", budget={"ram": 2048, "flash": 4096})
+REPLACEMENTS = {
+    "in its place, with its comments": (
+        "# top\nmodels:\n  # one\n  - file: a.onnx # the first\n    name: a # why\n    budget: # chip\n"
+        "      ram: 1K # half\n    kernels: portable\n\n  # two\n  - {name: b, file: b} # other\n",
+        "# top\nmodels:\n  # one\n  - file: m/new.onnx # the first\n    name: a # why\n    budget: # chip\n"
+        "      ram: 2048 # half\n      flash: 4096\n    kernels: portable\n\n  # two\n"
+        "  - {name: b, file: b} # other\n",
+    ),
+    "new keys": (
+        "models:\n- name: a\n  file: a # mine\n# end\n",
+        "models:\n- name: a\n  file: m/new.onnx # mine\n  kernels: portable\n  budget:\n    ram: 2048\n"
+        "    flash: 4096\n# end\n",
+    ),
+    "in braces": (
+        "models:\n- {name: a, file: a, budget: {ram: 1}} # mine\n- {name: b, file: b}\n",
+        "models:\n- {name: a, file: m/new.onnx, budget: {ram: 2048, flash: 4096}, kernels: portable} # mine\n"
+        "- {name: b, file: b}\n",
+    ),
+    "in brackets": (
+        "models: [{file: a, name: a, kernels: auto}]",
+        "models: [{file: m/new.onnx, name: a, kernels: portable, budget: {ram: 2048, flash: 4096}}]",
+    ),
+    "no line end": (
+        "models:\n- name: a\n  file: a",
+        "models:\n- name: a\n  file: m/new.onnx\n  kernels: portable\n  budget:\n"
+        "    ram: 2048\n    flash: 4096",
+    ),
+}
+
+
+@pytest.mark.parametrize("before,after", REPLACEMENTS.values(), ids=REPLACEMENTS)
+def test_replacing_a_model_changes_what_differs(before: str, after: str) -> None:
+    assert edit.replace_model(before, REPLACED) == after
+    if "\n" in before:
+        windows = before.replace("\n", "\r\n")
+        assert edit.replace_model(windows, REPLACED) == after.replace("\n", "\r\n")
+
+
+def test_replacing_a_model_drops_what_it_no_longer_has() -> None:
+    text = (
+        "models:\n- name: a\n  quantize: # now\n    calibration: c.npz\n    method: minmax # why\n  file: a\n"
+    )
+    entry = ModelEntry("a", "a", quantize={"calibration": "d.npz"})
+    after = "models:\n- name: a\n  quantize:\n    calibration: d.npz\n  file: a\n"
+    assert edit.replace_model(text, entry) == after
+
+
+def test_an_entry_that_cannot_be_replaced_automatically() -> None:
+    text = "models:\n- {name: b, file: b, budget: &size {ram: 1}}\n- {name: a, file: a, budget: *size}\n"
+    with pytest.raises(ConfigError, match="cannot be edited automatically"):
+        edit.replace_model(text, REPLACED)
+
+
 def test_a_list_in_brackets_is_left_to_the_user() -> None:
     text = "models: [{name: a, file: a.onnx}]\n"
     with pytest.raises(ConfigError, match="written in brackets"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import yaml
 
@@ -63,6 +64,76 @@ def remove_model(text: str, name: str) -> str | None:
         edited = re.sub(r"(?m)^models:[ \t]*(?=\r?$|#)", "models: [] ", edited, count=1)
         edited = edited.replace("models: [] \n", "models: []\n").replace("models: [] \r", "models: []\r")
     return _checked(edited, after, _newline(text))
+
+
+def replace_model(text: str, entry: ModelEntry) -> str:
+    """The manifest with another entry for the model of this name, in its place and with its comments.
+
+    Only keys whose values differ change; new ones come last.
+    """
+    before = parse(text, "tinyml.yaml")
+    index = next(i for i, model in enumerate(before.models) if model.name == entry.name)
+    models = _models_node(text)
+    assert isinstance(models, yaml.SequenceNode), "a manifest with models has a list of them"
+    edited = text
+    changes = _changed_keys(text, models.value[index], before.models[index].as_yaml(), entry.as_yaml())
+    for start, end, written in sorted(changes, reverse=True):
+        edited = edited[:start] + written + edited[end:]
+    after = replace(before, models=(*before.models[:index], entry, *before.models[index + 1 :]))
+    return _checked(edited, after, _newline(text))
+
+
+def _changed_keys(
+    text: str, node: yaml.MappingNode, old: dict[str, Any], new: dict[str, Any]
+) -> list[tuple[int, int, str]]:
+    """What to write over which characters, so that a mapping has the values of ``new``."""
+    pairs = {key.value: (key, value) for key, value in node.value}
+    changes = []
+    for key, value in new.items():
+        if key not in pairs or value == old.get(key):
+            continue
+        place, inner = pairs[key]
+        earlier = old.get(key)
+        if (
+            isinstance(inner, yaml.MappingNode)
+            and isinstance(earlier, dict)
+            and isinstance(value, dict)
+            and {key.value for key, _ in inner.value} == earlier.keys() <= value.keys()
+        ):
+            changes += _changed_keys(text, inner, earlier, value)
+        else:
+            written = _pair(key, value, node)
+            changes.append((place.start_mark.index, _end(text, inner, bool(node.flow_style)), written))
+    added = [_pair(key, value, node) for key, value in new.items() if key not in pairs]
+    if added and node.flow_style:
+        behind = node.end_mark.index - 1  # the closing brace
+        changes.append((behind, behind, "".join(f", {pair}" for pair in added)))
+    elif added:
+        behind = _line_end(text, _last_line(node))
+        pad = "\n" + " " * node.start_mark.column
+        changes.append((behind, behind, "".join(pad + pair for pair in added)))
+    return changes
+
+
+def _pair(key: str, value: object, node: yaml.MappingNode) -> str:
+    """A key with its value, as it is written in a mapping."""
+    flow = bool(node.flow_style)
+    body = yaml.safe_dump(
+        {key: value}, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1000
+    ).rstrip("\n")
+    return body[1:-1] if flow else body.replace("\n", "\n" + " " * node.start_mark.column)
+
+
+def _end(text: str, node: yaml.Node, flow: bool) -> int:
+    """Where a value ends; a comment behind it stays."""
+    on_one_line = node.start_mark.line == node.end_mark.line
+    return int(node.end_mark.index) if flow or on_one_line else _line_end(text, _last_line(node))
+
+
+def _line_end(text: str, line: int) -> int:
+    """Where a line ends, without its newline."""
+    lines = text.splitlines(keepends=True)
+    return len("".join(lines[: line + 1])) - len(lines[line]) + len(lines[line].rstrip("\r\n"))
 
 
 def switch_on(text: str) -> str:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError, ModelError
@@ -23,41 +23,52 @@ def existing_model(model: Path) -> Path:
 
 
 def place(
-    model: Path, app: folder.Application, name: str | None = None, replaced: str | None = None
+    source: Path,
+    app: folder.Application,
+    second_name: str,
+    own: Collection[Path] = (),
+    taken: Collection[Path] = (),
 ) -> tuple[str, bool]:
-    """The model's path in the manifest, and whether the file must be copied there first.
+    """The path of a file in the manifest, and whether the file must be copied there first.
 
-    Many files are called model.onnx: if another one has that place, the copy gets the ``name`` of the model.
-    ``replaced``: the path of a file that may be overwritten.
+    Many files are called model.onnx: if another one has that place, the copy gets the ``second_name``.
+    ``own``: files that may be overwritten; ``taken``: places that other copies are about to have.
     """
-    refuse_semicolon(str(model))
-    if folder.shared_root(app.root, model):
-        return folder.relative(model, app.root), False
-    places = list(dict.fromkeys(["models/" + model.name, f"models/{name or model.stem}{model.suffix}"]))
+    refuse_semicolon(str(source))
+    if folder.shared_root(app.root, source):
+        return folder.relative(source, app.root), False
+    places = list(dict.fromkeys(f"models/{name}{source.suffix}" for name in (source.stem, second_name)))
     for file in places:
         copy = app.root / file
-        if not copy.exists() or file == replaced:
+        if copy in taken:
+            continue
+        if not copy.exists():
             return file, True
-        if copy.read_bytes() == model.read_bytes():
+        if copy.read_bytes() == source.read_bytes():
             return file, False
+        if copy.resolve() in own:
+            return file, True
     raise ConfigError(
-        f"{model} is outside the application's repository and would be copied to {' or '.join(places)}, "
+        f"{source} is outside the application's repository and would be copied to {' or '.join(places)}, "
         "but another file already exists there",
-        "another --name, or add the existing file",
+        "another --name, or copy the file into the application yourself and name the copy",
     )
 
 
-def external_data(model: Path, read: Sequence[Path], copy: Path) -> dict[Path, Path]:
+def external_data(
+    model: Path, read: Sequence[Path], copy: Path, own: Collection[Path] = ()
+) -> dict[Path, Path]:
     """The files beside a model that hold its weights, by the place to which they are copied with it.
 
-    ``torch.onnx.export`` writes ``model.onnx.data`` by default. ``read``: all files that the compiler read.
+    ``torch.onnx.export`` writes ``model.onnx.data`` by default. ``read``: all files that the compiler read;
+    ``own``: files that may be overwritten.
     """
     copies = {}
     for source in read:
         if source == model:
             continue
         place = copy.parent / source.relative_to(model.parent)
-        if place.exists() and place.read_bytes() != source.read_bytes():
+        if place.exists() and place.resolve() not in own and place.read_bytes() != source.read_bytes():
             raise ConfigError(
                 f"{source} holds weights of {model.name} and would be copied to {place}, but another file "
                 "already exists there",
@@ -67,11 +78,17 @@ def external_data(model: Path, read: Sequence[Path], copy: Path) -> dict[Path, P
     return copies
 
 
-def calibration(items: list[str], app: folder.Application) -> tuple[dict[str, str], dict[Path, Path]]:
-    """Settings with paths relative to the manifest, and the files that must be copied first."""
+def calibration(
+    items: list[str], app: folder.Application, name: str, own: Collection[Path] = ()
+) -> tuple[dict[str, str], dict[Path, Path]]:
+    """Settings with paths relative to the manifest, and the files that must be copied first.
+
+    ``name``: the model's, from which a second file of the same name gets its own.
+    """
     if not items:
         return {}, {}
-    settings, copies = quantize_request.parse_items(items, "--quantize"), {}
+    settings = quantize_request.parse_items(items, "--quantize")
+    copies: dict[Path, Path] = {}
     for key in quantize_request.PATHS:
         if key not in settings:
             continue
@@ -83,7 +100,7 @@ def calibration(items: list[str], app: folder.Application) -> tuple[dict[str, st
                 f"the folder {data} is outside the application's repository",
                 "copy it into the application, so that the build finds it on other machines too",
             )
-        settings[key], copied = place(data, app)
+        settings[key], copied = place(data, app, f"{name}_{key}", own, copies)
         if copied:
             copies[app.root / settings[key]] = data
     return settings, copies

@@ -15,6 +15,7 @@ from tinyml.cores.targets import TARGETS, find_target
 from tinyml.projects import edit, files, folder, manifest, model_files
 from tinyml.settings import interface, table
 from tinyml.settings.model_forms import IN_PROJECTS
+from tinyml.settings.quantize_request import PATHS
 from tinyml.settings.setting import COMMAND, YAML
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument, print_notes
@@ -80,9 +81,11 @@ class Add(Verb):
             raise ConfigError(f"there is no model called {name!r} to replace", "--name, or no --replace")
         others = manifest.Manifest(tuple(entry for entry in listed.models if entry is not replaced))
         _refuse_clash(others, name, model, app)
-        own = replaced is not None and all(entry.file != replaced.file for entry in others.models)
-        file, copied = model_files.place(model, app, name, replaced.file if replaced and own else None)
-        quantize, copies = model_files.calibration(words_of(args, "quantize"), app)
+        own = _files_of(app, replaced).difference(*(_files_of(app, entry) for entry in others.models))
+        file, copied = model_files.place(model, app, name, own)
+        if replaced is not None and (app.root / file).resolve() == replaced.path(app.root).resolve():
+            file = replaced.file  # as the user wrote it
+        quantize, copies = model_files.calibration(words_of(args, "quantize"), app, name, own)
         given = given_settings(args, table.settings(YAML))
         given |= {"quantize": quantize} if quantize else {}
         operators = [Path(word) for word in words_of(args, "operators")]
@@ -102,7 +105,7 @@ class Add(Verb):
             raise
         copy = app.root / file
         if copied or not model.samefile(copy):  # the same graph can have other weights beside it
-            copies |= model_files.external_data(model, compiled.files_read, copy)
+            copies |= model_files.external_data(model, compiled.files_read, copy, own)
         interface.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
         tests: dict[Path, bytes | None] = {}
@@ -128,6 +131,21 @@ class Add(Verb):
         if args.test:
             make_test.said(console, app, place)
         return 0
+
+
+def _files_of(app: folder.Application, entry: manifest.ModelEntry | None) -> set[Path]:
+    """What the build reads for a model: it, its external data, and the data of `quantize:`."""
+    from tinyml.pipeline import read_model
+
+    if entry is None:
+        return set()
+    model = entry.path(app.root)
+    try:
+        read = read_model(model).files
+    except TinymlError:  # a damaged file; `add --replace` mends it
+        read = [model]
+    data = [app.root / entry.quantize[key] for key in PATHS if key in entry.quantize]
+    return {path.resolve() for path in (*read, *data)}
 
 
 def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder.Application) -> None:
@@ -167,8 +185,11 @@ def _differences(
     """How the interface differs from that of the model before, if its file is still there."""
     if replaced is None or not replaced.path(app.root).is_file():
         return []
-    wanted = replaced.request(app.root)
-    before = _compile(replaced.path(app.root), app, replaced, compiled.summary["target"], wanted)
+    try:
+        wanted = replaced.request(app.root)
+        before = _compile(replaced.path(app.root), app, replaced, compiled.summary["target"], wanted)
+    except TinymlError as error:
+        return [f"the model before does not compile: {error.message}"]
     return interface.differences(before.summary, compiled.summary) or ["nothing in the interface"]
 
 
@@ -179,10 +200,9 @@ def _changes(
     copies: dict[Path, Path],
 ) -> dict[Path, bytes | None]:
     listed = files.read_text(app.manifest_path)
-    if replaced is not None:
-        listed = edit.remove_model(listed, replaced.name) or ""
+    listed = edit.replace_model(listed, entry) if replaced else edit.add_model(listed, entry)
     changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
-    changes[app.manifest_path] = edit.add_model(listed, entry).encode()
+    changes[app.manifest_path] = listed.encode()
     before = files.read_text(app.prj_conf_path)
     after = edit.switch_on(before)
     if after != before:

@@ -106,12 +106,12 @@ class New(Verb):
         with _staged(args.app) as staging:
             app = folder.Application(staging)
             copies = _copies(model, staging)
-            quantize, more = model_files.calibration(words_of(args, "quantize"), app)
+            name = args.name or naming.model_name(model)
+            naming.check_name(name)
+            quantize, more = model_files.calibration(words_of(args, "quantize"), app, name)
             files.replace_all({place: source.read_bytes() for place, source in (copies | more).items()})
             given = given_settings(args, table.settings(YAML))
             given |= {"quantize": quantize} if quantize else {}
-            name = args.name or naming.model_name(model)
-            naming.check_name(name)
             entry = manifest.ModelEntry(name, f"models/{_plain_name(model)}", **given)
             plan = _plan(args, entry)
             compiled = _compiled(app, entry, plan.target)
