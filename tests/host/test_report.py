@@ -291,6 +291,33 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
         main(["report", str(DIGITS), "--ram", "much"])
 
 
+def test_the_budget_of_the_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipeline that asks for a model of an application expects the limits that the build has."""
+    (tmp_path / "CMakeLists.txt").write_text("find_package(Zephyr REQUIRED)\n")
+    (tmp_path / "model.onnx").write_bytes(DIGITS.read_bytes())
+    words = ["report", "digits", "--app", str(tmp_path)]
+
+    def allow(budget: str) -> None:
+        text = f"models:\n- name: digits\n  file: model.onnx\n  budget: {{{budget}}}\n"
+        (tmp_path / "tinyml.yaml").write_text(text)
+
+    allow("ram: 1K")
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    assert re.search(r"over budget: RAM: [\d,]+ bytes of 1,024", said)
+    assert re.search(r"try: `\w+: [\w,]+` \([\d,]+ bytes", said), "a line for tinyml.yaml"
+    assert main([*words, "--ram", "64k"]) == 0, "the command line takes precedence"
+    allow("ram: 64K, flash: 1M")
+    assert main(words) == 0
+    assert main([*words, "-b", "nrf52840dk/nrf52840"]) == 0
+    capsys.readouterr()
+    for budget, said in (("arena: 1K", "the arena needs"), ("instructions: 1", "a run can take")):
+        allow(budget)
+        assert main(words) == 1
+        assert f"digits: {said}" in (printed := capsys.readouterr().err)
+        assert "the budget of digits allows 1" in printed
+
+
 def test_builds_leave_a_report(tmp_path: Path) -> None:
     """As the build systems call it: the report is next to the C and can be compared with the next one."""
     assert main(["compile", str(DIGITS), "--name", "digits", "-o", str(tmp_path), "--report"]) == 0

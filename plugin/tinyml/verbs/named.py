@@ -28,19 +28,20 @@ def add_named_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def resolve(args: argparse.Namespace) -> Board | None:
+def resolve(args: argparse.Namespace) -> tuple[Board | None, ModelEntry | None]:
     """Set ``args.model`` to a file, with the application's options, and what --board determines.
 
     An emulated board is measured on its machine. For hardware, ``args.target`` is the board's core, and
-    ``args.on`` may be a machine with the same core.
+    ``args.on`` may be a machine with the same core. Returns the board, and the model's entry in tinyml.yaml
+    if the model was given by its name there.
     """
     board = resolve_board(args)
     if board is not None:
         if board.machine and not args.on:
             args.on = board.machine
         _check_machine(args.on, board)
-    resolve_model(args)
-    return board
+    listed = resolve_model(args)
+    return board, listed[1] if listed else None
 
 
 def resolve_board(args: argparse.Namespace) -> Board | None:

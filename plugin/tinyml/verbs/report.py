@@ -12,6 +12,7 @@ from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError
 from tinyml.settings.setting import COMMAND, YAML
 from tinyml.settings.written import parse_bytes
+from tinyml.verbs import report_budget
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve
 from tinyml.verbs.packs import add_of_argument
@@ -32,6 +33,7 @@ class Report(Verb):
 
     With --on, the model is also built and run on an emulated core: instructions and estimated
     cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
+    A model given by its name in tinyml.yaml has the budget there, too.
     With -b BOARD, core, clock and both budgets are the board's; a board that QEMU emulates is measured.
     With -d BUILD, the figures are those of the ELF file that `west build` linked.
 
@@ -100,8 +102,8 @@ class Report(Verb):
             help="add the loss of each layer that tinyml quantize wrote with --report",
         )
         add_of_argument(parser)
-        parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
-        parser.add_argument("--flash", type=_size, metavar="BYTES", help="the budget, for example 256k")
+        parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget of RAM, for example 64k")
+        parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget of flash, for example 256k")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from dataclasses import replace
@@ -113,7 +115,7 @@ class Report(Verb):
             return _of_build(args, console)
         if args.model is None:
             raise ConfigError("which model?", "tinyml report MODEL, or -d BUILD")
-        board = resolve(args)
+        board, entry = resolve(args)
         pack = pack_to_report(args)
         if pack is not None and args.of is None:
             return show_pack(args, pack, board, console)
@@ -127,15 +129,9 @@ class Report(Verb):
         )
         if args.quantization:
             report = quantization.with_noise(report, args.quantization)
-        report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
+        report = report_budget.with_budgets(replace(report, mhz=args.mhz), args, board, entry)
         if board is not None:
-            report = replace(
-                report,
-                board=str(board),
-                chip=board.chip,
-                ram_budget_bytes=args.ram or board.ram_bytes,
-                flash_budget_bytes=args.flash or board.flash_bytes,
-            )
+            report = replace(report, board=str(board), chip=board.chip)
         report = replace(report, accuracy=[*report.accuracy, *accuracy])
         _give(report, earlier, args, console, _boxes(args) if args.input else "")
         if args.summary:
@@ -146,27 +142,12 @@ class Report(Verb):
                 plain = replace(options, quantize=None)
                 before = replace(collect(args.model, plain, args.on), mhz=report.mhz, chip=report.chip)
             write(args.summary, one_page(report, before))
+        place = YAML if entry else COMMAND
         if report.over_budget and pack is None and str(args.json) != "-":
-            _say_what_fits(report, args.model, options, console)
+            report_budget.say_what_fits(report, args.model, options, console, place)
+        if entry is not None:
+            report_budget.check_the_rest(args.model, options, entry)
         return 1 if report.over_budget else 0
-
-
-def _say_what_fits(
-    report: facts.Report, model: Path, options: Options, console: Console, place: str = COMMAND
-) -> None:
-    """The settings with which the model keeps the budget that it exceeds, with the bytes of each."""
-    from tinyml.pipeline import compile_model
-    from tinyml.report.budget import UNNAMED, Limit
-    from tinyml.report.ways_out import pricing
-
-    ways = pricing(model, options, compile_model(model, options), place)
-    used = {"ram": (report.ram_bytes, report.ram_budget_bytes)}
-    used["flash"] = (report.flash_bytes, report.flash_budget_bytes)
-    for kind, (needed, budget) in used.items():
-        if budget and needed > budget:
-            found = ways(kind, Limit(budget, UNNAMED))
-            said = ", or ".join(found) if found else "a smaller model: no setting needs less"
-            console.print(f"  try: {said}", markup=False, soft_wrap=True)
 
 
 def _of_build(args: argparse.Namespace, console: Console) -> int:
@@ -195,26 +176,8 @@ def _of_build(args: argparse.Namespace, console: Console) -> int:
             console.print()
         _give(report, earlier, args, console)
         if report.over_budget and str(args.json) != "-":
-            _what_fits_in_build(report, args.build_dir, console)
+            report_budget.what_fits_in_build(report, args.build_dir, console)
     return 1 if any(report.over_budget for report in reports) else 0
-
-
-def _what_fits_in_build(report: facts.Report, build: Path, console: Console) -> None:
-    """The lines of tinyml.yaml that fit; for a model that CMake alone knows, where to ask."""
-    from tinyml.base.errors import TinymlError
-    from tinyml.projects.folder import application_of_build
-
-    try:
-        app = application_of_build(build)
-        entry = next((one for one in app.manifest().models if one.name == report.model), None)
-    except TinymlError:  # the application is elsewhere by now
-        entry = None
-    if entry is None:
-        said = "tinyml report MODEL, with the file and --ram or --flash: it prices the settings that fit"
-        console.print(f"  try: {said}", markup=False, soft_wrap=True)
-        return
-    options = entry.options(app.root, target=report.target)
-    _say_what_fits(report, entry.path(app.root), options, console, YAML)
 
 
 NOT_OF_BUILDS = ("on", "board", "of", "evaluation", "quantization", "summary", "input")
