@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
+from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.datasets.detections import Detection, detections
 from tinyml.ir import Array
 from tinyml.report.boxes_svg import as_picture, boxes_svg
@@ -87,6 +88,56 @@ def test_middle_and_size(tmp_path: Path) -> None:
 
 def test_outputs_without_boxes(tmp_path: Path) -> None:
     assert found_by(suppressing(0, extra=False), tmp_path) is None
+
+
+def tflite_detector(version: str, outputs: list[str]) -> bytes:
+    """Boxes, scores and classes by the indices that TFLite's suppression chooses."""
+    numbers = {
+        "most": np.int32(2),
+        "overlap": np.float32(0.5),
+        "sure": np.float32(0.3),
+        "sigma": np.float32(0),
+    }
+    values = [Value("all_boxes", (3, 4)), Value("all_scores", (3,)), Value("all_kinds", (3,), "int32")]
+    values += [Value.constant(name, np.asarray(number)) for name, number in numbers.items()]
+    values += [Value("place", (2,), "int32"), Value("own", (2,)), Value("number", (), "int32")]
+    values += [Value("boxes", (2, 4)), Value("scores", (2,)), Value("kinds", (2,), "int32")]
+    inputs, results = ["all_boxes", "all_scores", *numbers], ["place", "own", "number"]
+    if version == "V4":
+        inputs.remove("sigma")
+        results.remove("own")
+    calls = [Call(f"NON_MAX_SUPPRESSION_{version}", inputs, results, f"NonMaxSuppression{version}Options")]
+    calls += [
+        Call("GATHER", [f"all_{name}", "place"], [name], "GatherOptions", {"Axis": 0})
+        for name in ("boxes", "scores", "kinds")
+    ]
+    return write(Part(values, calls, ["all_boxes", "all_scores", "all_kinds"], outputs))
+
+
+@pytest.mark.parametrize(
+    "version,outputs,first",
+    [
+        ("V4", ["boxes", "scores", "kinds", "number"], Detection(2, 1, 9, 5, 0.75, 8)),
+        ("V5", ["place", "own", "boxes", "number"], Detection(2, 1, 9, 5, 0.75, -1)),
+        ("V4", ["boxes", "scores"], None),
+        ("V5", ["place", "own", "number"], None),
+    ],
+    ids=["gathered", "own scores", "no number", "no boxes"],
+)
+def test_suppression_of_tflite(
+    version: str, outputs: list[str], first: Detection | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(tflite_detector(version, outputs))
+    compiled = tinyml.compile(path)
+    inputs = {
+        "all_boxes": SIDES[:, [0, 1, 1]],
+        "all_scores": np.array([[0.75, 0.5, 0.25]], np.float32),
+        "all_kinds": np.array([[8, 9, 7]], np.int32),
+    }
+    result = tinyml.run(compiled, {k: v for k, v in inputs.items() if k in compiled.built.graph.inputs})
+    found = detections(compiled.built.graph, result.runs[0])
+    assert found == (None if first is None else [first])
 
 
 def test_names() -> None:

@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.datasets.arrays import real
-from tinyml.ir import Array, DType, Graph
+from tinyml.ir import Array, DType, Graph, Node
 from tinyml.ops.boxes.detection import DetectionPostProcess
 from tinyml.ops.boxes.nms import NonMaxSuppression
+from tinyml.ops.boxes.suppression import BoxSuppression
+
+ENDERS = (DetectionPostProcess, NonMaxSuppression, BoxSuppression)
+INTEGERS = (DType.INT32, DType.INT64)
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,12 @@ class Detection:
 
 def detections(graph: Graph, outputs: Mapping[str, Array]) -> list[Detection] | None:
     """What a detector found in one run; None for a model whose outputs are not boxes."""
-    enders = [node for node in graph.nodes if isinstance(node.op, (DetectionPostProcess, NonMaxSuppression))]
+    enders = [node for node in graph.nodes if isinstance(node.op, ENDERS)]
     if len(enders) != 1:
         return None
     (node,) = enders
+    if isinstance(node.op, BoxSuppression):
+        return _suppressed(graph, node, outputs)
     if isinstance(node.op, DetectionPostProcess):
         if not set(node.outputs) <= outputs.keys():
             return None
@@ -62,7 +68,7 @@ def _counted(graph: Graph, outputs: Mapping[str, Array], center: bool) -> list[D
             boxes, found = array.reshape(-1, 4), count
         elif is_real and columns == 1 and scores is None:
             scores = array.reshape(-1)
-        elif tensor.dtype in (DType.INT32, DType.INT64) and columns == 1 and kinds is None:
+        elif tensor.dtype in INTEGERS and columns == 1 and kinds is None:
             kinds = array.reshape(-1)
     if boxes is None:
         return None
@@ -70,6 +76,43 @@ def _counted(graph: Graph, outputs: Mapping[str, Array], center: bool) -> list[D
     kinds = kinds if kinds is not None and len(kinds) == found else np.full(found, -1)
     make = _of_center if center else _of_corners
     return [make(box, score, kind) for box, score, kind in zip(boxes, scores, kinds, strict=True)]
+
+
+def _suppressed(graph: Graph, node: Node, outputs: Mapping[str, Array]) -> list[Detection] | None:
+    """TFLite's suppression gives places of boxes and their number; the model gathers the rest by them."""
+    places, own_scores, number = node.outputs
+    gathered = _computed_from(graph, (places, own_scores))
+    copies = _computed_from(graph, (places,), lambda reader: len(reader.inputs) == 1)
+    counts = [name for name in graph.outputs if name in _computed_from(graph, (number,))]
+    if not counts:
+        return None
+    found: dict[str, Array] = {}
+    for name in graph.outputs:
+        tensor, rows = graph.tensors[name], graph.tensors[places].elements
+        if name not in gathered or name in copies or tensor.elements not in (rows, 4 * rows):
+            continue
+        is_real = tensor.dtype.is_float or tensor.quant is not None
+        if is_real and tensor.shape[-1:] == (4,) and tensor.elements == 4 * rows:
+            found.setdefault("boxes", real(outputs[name], tensor).reshape(rows, 4))
+        elif tensor.elements == rows and (is_real or tensor.dtype in INTEGERS):
+            values = real(outputs[name], tensor) if is_real else outputs[name]
+            found.setdefault("scores" if is_real else "kinds", values.reshape(rows))
+    if "boxes" not in found:
+        return None
+    count = int(outputs[counts[0]].reshape(-1)[0])
+    scores, kinds = (found.get(key, np.full(count, -1)) for key in ("scores", "kinds"))
+    return [_of_corners(found["boxes"][i], scores[i], kinds[i]) for i in range(count)]
+
+
+def _computed_from(
+    graph: Graph, tensors: Sequence[str], through: Callable[[Node], bool] = lambda node: True
+) -> set[str]:
+    """These tensors and all that nodes compute of them."""
+    known = set(tensors)
+    for node in graph.nodes:
+        if not known.isdisjoint(node.inputs) and through(node):
+            known.update(node.outputs)
+    return known
 
 
 def _of_corners(box: Array, score: float, kind: float) -> Detection:

@@ -206,7 +206,8 @@ def _boxes(args: argparse.Namespace) -> str:
         what = "its outputs are not boxes" if found is None else "its input is no picture"
         raise ConfigError(
             f"{args.model} is no detector: {what}",
-            "a model that ends in NonMaxSuppression or TFLite_Detection_PostProcess: docs/detectors.md",
+            "a model that ends in NonMaxSuppression, NON_MAX_SUPPRESSION_V4 or V5, or "
+            "TFLite_Detection_PostProcess: docs/detectors.md",
         )
     return boxes_svg(picture, found, graph.labels)
 
