@@ -12,6 +12,7 @@ import pytest
 
 import tinyml
 from tinyml.api.batches import as_arrays, numbers
+from tinyml.api.data import data_file
 
 ROWS = np.arange(24, dtype=np.float32).reshape(6, 4)
 TRUTH = np.array([0, 2, 1, 1, 0, 2])
@@ -110,6 +111,53 @@ def test_mistakes() -> None:
     for other in others:  # the rows of one of them would be lost
         with pytest.raises(tinyml.ConfigError, match=r"different inputs: a, then (b|data|none)"):
             as_arrays(Loader({"a": ROWS}, other))
+
+
+class Failing:
+    """A loader whose file is missing, like one whose worker dies."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield ROWS
+        raise FileNotFoundError("no such picture")
+
+
+class Missing(Samples):
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        raise KeyError(index)
+
+
+class Elsewhere:
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise TypeError("can't convert a tensor of another device")
+
+
+@pytest.mark.parametrize(
+    "data,said",
+    [
+        (Failing(), r"\(Failing\) failed: FileNotFoundError: no such picture"),
+        (Missing(), r"\(Missing\) failed: KeyError: 0"),
+        (Loader(Elsewhere()), r"\(Elsewhere\) failed: TypeError: can't convert"),
+        (Elsewhere(), r"\(Elsewhere\) failed: TypeError: can't convert"),
+    ],
+    ids=["loader", "samples", "batch", "array"],
+)
+def test_data_whose_own_code_fails(data: Any, said: str) -> None:
+    with (
+        pytest.raises(tinyml.ConfigError, match=f"reading the data {said}") as found,
+        data_file(data, "data"),
+    ):
+        pass
+    assert found.value.__cause__ is not None, "the place of the mistake is in the user's code"
+
+
+def test_buffers_are_arrays() -> None:
+    for data in (memoryview(ROWS), bytearray(b"12"), memoryview(b"12")):
+        assert as_arrays(data) is data
+    with data_file(memoryview(ROWS), "data") as path:
+        assert path is not None
+        assert np.array_equal(np.load(path)["data"], ROWS)
+    with pytest.raises(tinyml.ConfigError, match="an element of the data is 0, not a batch of rows"):
+        as_arrays(range(3))
 
 
 def test_tensors_and_names() -> None:

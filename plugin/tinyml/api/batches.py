@@ -9,21 +9,35 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, TinymlError
 from tinyml.datasets.csv_file import LABELS
 from tinyml.ir import Array
 
 FORM = "inputs, or (inputs, labels); inputs are an array, a tuple of arrays, or arrays by name"
+BUFFERS = bytes | bytearray | memoryview
 ENDLESS = -1
 """What tf.data says about the length of a data set that repeats itself."""
 
 
 def as_arrays(data: Any) -> Any:
     """Arrays by name of a loader, a data set or a table; anything else as it is."""
-    if hasattr(data, "columns") and hasattr(data, "drop"):
-        return _of_table(data)
-    found = _batches_of(data)
-    return data if found is None else _joined(found)
+    try:
+        if hasattr(data, "columns") and hasattr(data, "drop"):
+            return _of_table(data)
+        found = _batches_of(data)
+        return data if found is None else _joined(found)
+    except TinymlError:
+        raise
+    except Exception as error:  # of a loader's own code
+        raise _failed(data, error) from error
+
+
+def _failed(data: Any, error: Exception) -> ConfigError:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return ConfigError(
+        f"reading the data ({type(data).__name__}) failed: {what}",
+        "iterate over it in Python without tinyml, and mend it there",
+    )
 
 
 def _of_table(table: Any) -> Any:
@@ -39,7 +53,7 @@ def _batches_of(data: Any) -> Iterable[Any] | None:
     if isinstance(data, list):
         pairs = bool(data) and all(isinstance(one, tuple) and len(one) == 2 for one in data)
         return data if pairs else None
-    if hasattr(data, "__array__") or isinstance(data, str | bytes | tuple | Iterator | Mapping):
+    if hasattr(data, "__array__") or isinstance(data, BUFFERS | str | tuple | Iterator | Mapping):
         return None
     if callable(cardinality := getattr(data, "cardinality", None)) and int(cardinality()) == ENDLESS:
         raise ConfigError("the data set repeats without end", "dataset.take(16): 16 batches of it")
@@ -66,6 +80,9 @@ def _joined(batches: Iterable[Any]) -> dict[str, Array]:
             )
         single = truth is not None and truth.ndim == 0  # a sample, not a batch
         for name, rows in given.items():
+            if rows.ndim == 0 and not single:
+                message = f"an element of the data is {rows.item()!r}, not a batch of rows"
+                raise ConfigError(message, "an array with one row per sample")
             inputs.setdefault(name, []).append(rows[np.newaxis] if single else rows)
         if truth is not None:
             labels.append(_classes(truth))
@@ -111,7 +128,12 @@ def _inputs(given: Any) -> dict[str, Array]:
 
 def numbers(value: Any) -> Array:
     """An array; a tensor of PyTorch may still belong to a training, and a column of texts is one of names."""
-    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    try:
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except ValueError:  # lists of different lengths, which the caller explains
+        raise
+    except Exception as error:  # of a tensor on another device, for example
+        raise _failed(value, error) from error
     if array.dtype == object and array.size and all(isinstance(one, str) for one in array.flat):
         return array.astype(str)
     return array
