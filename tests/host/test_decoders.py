@@ -177,21 +177,50 @@ def test_a_past_of_keys_and_values_in_one_tensor(tmp_path: Path) -> None:
     assert [n.op.kind for n in program.graph.nodes].count("Attention") == 1
 
 
-MALFORMED = {
-    "GroupQueryAttention": (["q", "k", "v", "past", "", "lengths", "total"], "past keys without values"),
-    "MultiHeadAttention": (["q", "k", "v", "", "", "", "", "past"], "past values without keys"),
-    "packed": (["wide", "", "", "", "", "lengths", "total"], r"2 \+ 2 \+ 2 heads are 50 elements wide"),
+MULTI, GROUPED = "MultiHeadAttention", "GroupQueryAttention"
+LENGTHS = ["lengths", "total"]
+MALFORMED: dict[str, tuple[str, dict[str, int], list[str], str]] = {
+    "grouped": (GROUPED, {}, ["q", "k", "v", "past", "", *LENGTHS], "past keys without values"),
+    "multi": (MULTI, {}, ["q", "k", "v", "", "", "", "", "past"], "past values without keys"),
+    "packed": (
+        GROUPED,
+        {},
+        ["wide", "", "", "", "", *LENGTHS],
+        r"2 \+ 2 \+ 2 heads are 50 elements wide",
+    ),
+    "no heads": (MULTI, {"num_heads": 0}, ["q", "k", "v"], "num_heads is 0, below 1"),
+    "heads": (
+        MULTI,
+        {"num_heads": 3},
+        ["q", "k", "v"],
+        "num_heads is 3, which does not divide the 16 elements of a step",
+    ),
+    "heads of keys": (
+        MULTI,
+        {"num_heads": 4},
+        ["q", "past", "past"],
+        "4, and keys or values have 2 heads",
+    ),
+    "groups": (
+        GROUPED,
+        {"num_heads": 4, "kv_num_heads": 3},
+        ["q", "k", "v", "", "", *LENGTHS],
+        "kv_num_heads is 3, which does not divide num_heads, 4",
+    ),
+    "heads of groups": (
+        GROUPED,
+        {"num_heads": 3, "kv_num_heads": 3},
+        ["q", "k", "v", "", "", *LENGTHS],
+        "num_heads is 3, which does not divide the 16 elements",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_past_of_one_and_heads_that_do_not_fit_are_refused(name: str, tmp_path: Path) -> None:
-    names, words = MALFORMED[name]
+    kind, given, names, words = MALFORMED[name]
     shapes = {"q": (1, 1, 16), "k": (1, 1, 16), "v": (1, 1, 16), "past": (1, 2, 6, 8), "wide": (1, 1, 50)}
-    attributes: dict[str, Any] = {"num_heads": 2} | (
-        {} if name == "MultiHeadAttention" else {"kv_num_heads": 2}
-    )
-    kind = "GroupQueryAttention" if name == "packed" else name
+    attributes: dict[str, Any] = {"num_heads": 2} | ({} if kind == MULTI else {"kv_num_heads": 2}) | given
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [helper.make_node(kind, names, ["y"], domain="com.microsoft", **attributes)],

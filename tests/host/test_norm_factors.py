@@ -14,6 +14,7 @@ from onnx import numpy_helper
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 from tests.support.onnx_models import model, node
+from tinyml.quantize.biases import plain_biases
 from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.reference.session import Session
 
@@ -108,6 +109,19 @@ def test_branches_that_read_a_normalisation() -> None:
     before = file.SerializeToString()
     fold_norm_factors(file)
     assert file.SerializeToString() == before
+
+
+def test_constants_that_only_branches_read() -> None:
+    """The branches of an If read tensors from outside, at any depth."""
+    inner = onnx.helper.make_graph([node("Neg", "deep", "i")], "inner", [], [])
+    nested = onnx.helper.make_node("If", ["cond"], ["i"], then_branch=inner, else_branch=inner)
+    branch = onnx.helper.make_graph([node("Neg", "outside", "z"), nested], "branch", [], [])
+    file = made(node("Gemm", "x w b", "y"), outside=B, deep=B, unread=B)
+    file.graph.node.append(
+        onnx.helper.make_node("If", ["cond"], ["z"], then_branch=branch, else_branch=branch)
+    )
+    plain_biases(file)
+    assert {"outside", "deep", "w", "b"} == {tensor.name for tensor in file.graph.initializer}
 
 
 def test_nodes_without_names() -> None:

@@ -33,9 +33,17 @@ def _rank(node: OnnxNode, x: Tensor, *ranks: int) -> Tensor:
 
 
 def _heads(node: OnnxNode, name: str, *widths: int) -> int:
+    """The number of heads, which the elements of each step are divided into."""
     heads = int(node.attr(name, 0))
-    if heads < 1 or any(width % heads for width in widths):
-        raise ModelError(f"{node.op_type} node {node.name!r}: {name} is {heads}", MALFORMED)
+    if heads < 1:
+        raise ModelError(f"{node.op_type} node {node.name!r}: {name} is {heads}, below 1", MALFORMED)
+    for width in widths:
+        if width % heads:
+            raise ModelError(
+                f"{node.op_type} node {node.name!r}: {name} is {heads}, which does not divide the {width} "
+                "elements of a step",
+                MALFORMED,
+            )
     return heads
 
 
@@ -85,8 +93,11 @@ def read_grouped(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         size = width // (heads + 2 * groups)
         ends = [0, heads * size, (heads + groups) * size, (heads + 2 * groups) * size]
         query, key, value = (of.part(query, 2, a, b) for a, b in pairwise(ends))
-    if heads % groups or query.shape[2] % heads or key.shape[2] % groups or value.shape[2] % groups:
-        raise ModelError(f"{node.op_type} node {node.name!r}: {heads} heads for {groups}", MALFORMED)
+    if heads % groups:
+        what = f"kv_num_heads is {groups}, which does not divide num_heads, {heads}"
+        raise ModelError(f"{node.op_type} node {node.name!r}: {what}", MALFORMED)
+    _heads(node, "num_heads", query.shape[2])
+    _heads(node, "kv_num_heads", key.shape[2], value.shape[2])
     q, k, v = of.apart(query, heads), of.apart(key, groups), of.apart(value, groups)
     past_key, past_value = node.optional(3), node.optional(4)
     lengths = of.reshape(of.int64(node.input(5)), batch)
@@ -160,6 +171,11 @@ def read_multi_head(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         key, value = (_unpacked(of, packed, i) for i in range(2))
     if key is None or value is None:
         raise ModelError(f"{node.op_type} node {node.name!r} has no keys or values", MALFORMED)
+    _heads(node, "num_heads", *(x.shape[2] for x in (query, key, value) if len(x.shape) == 3))
+    for x in (key, value):
+        if len(_rank(node, x, 3, 4).shape) == 4 and x.shape[1] != heads:
+            what = f"num_heads is {heads}, and keys or values have {x.shape[1]} heads"
+            raise ModelError(f"{node.op_type} node {node.name!r}: {what}", MALFORMED)
     bias = node.optional(3)
     if bias is not None:
         query, key, value = _biased(of, (query, key, value), bias)
