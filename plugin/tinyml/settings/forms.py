@@ -20,11 +20,26 @@ def list_of_texts() -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
 
-def mapping_of(keys: Mapping[str, str], required: Sequence[str] = ()) -> dict[str, Any]:
-    """JSON Schema of a mapping with some keys, of which only the help is known."""
+SIMPLE = ("string", "number", "boolean", "array")
+"""Types of values that are read as texts. Editors write the colon after a key only if they know its type."""
+
+
+def mapping_of(
+    keys: Mapping[str, str],
+    required: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """JSON Schema of a mapping with some keys, their help, and the words that some of them can be."""
+
+    def value(key: str) -> dict[str, Any]:
+        nothing = () if key in required else (None,)
+        if key in choices:
+            return {"type": ["string", *("null" for _ in nothing)], "enum": [*choices[key], *nothing]}
+        return {"type": [*SIMPLE, *("null" for _ in nothing)]}
+
     return {
         "type": "object",
-        "properties": {key: {"description": about} for key, about in keys.items()},
+        "properties": {key: {"description": about, **value(key)} for key, about in keys.items()},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -58,16 +73,18 @@ class Choice(Form):
 class Label(Form):
     """A label of the devicetree, or a word with a meaning of its own."""
 
-    def __init__(self, what: str, example: str) -> None:
-        self.what, self.example = what, example
+    def __init__(self, what: str, *examples: str) -> None:
+        self.what, self.examples = what, examples
 
     def read(self, value: Any, where: str) -> str:
         if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*", value):
             return value
-        raise ConfigError(f"{start(where)}{self.key!r} must be {self.what}", f"{self.key}: {self.example}")
+        raise ConfigError(
+            f"{start(where)}{self.key!r} must be {self.what}", f"{self.key}: {self.examples[0]}"
+        )
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": r"^[A-Za-z_]\w*$"}
+        return {"type": "string", "pattern": r"^[A-Za-z_]\w*$", "examples": list(self.examples)}
 
 
 class Names(Form):

@@ -161,6 +161,14 @@ KEYS = {
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it. A test compares the documentation."""
 
 PATHS = ("calibration", "labels", "test")
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """The words that some settings can be."""
+    cores = tuple(name for name in TARGETS if name != "host")
+    return {"method": METHODS, "io": IO, "leaves": LEAVES, "weights": WEIGHTS, "core": cores}
+
+
 LISTS = ("keep_float", "int16")
 
 

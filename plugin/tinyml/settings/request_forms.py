@@ -16,6 +16,8 @@ from tinyml.settings.forms import mapping_of
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import Form
 from tinyml.settings.written import (
+    BYTES,
+    COUNT,
     as_number,
     kind,
     parse_bytes,
@@ -28,7 +30,13 @@ if TYPE_CHECKING:
     from tinyml.features.settings import FrontEnd
 
 INSTRUCTIONS = "instructions"
-BUDGETS = ("arena", "ram", "flash", INSTRUCTIONS)
+BUDGET_HELP = {
+    "arena": "the most bytes of the arena, as 24576, 24K or 1M",
+    "ram": "the most bytes of arena and state, as 24576, 24K or 1M",
+    "flash": "the most bytes of weights, tables and code, as 24576, 24K or 1M",
+    INSTRUCTIONS: "the most instructions of any run, as 2500000 or 2.5M, on Cortex-M cores",
+}
+BUDGETS = tuple(BUDGET_HELP)
 
 
 def parse_amount(kind: str, text: str, where: str = "") -> int:
@@ -49,11 +57,14 @@ class Budget(Form):
         return {key: parse_amount(key, str(amount), f"{where}: budget") for key, amount in value.items()}
 
     def schema(self) -> dict[str, Any]:
-        amount = {"type": ["string", "integer"], "description": "bytes, as 24576, 24K or 1M"}
-        count = {**amount, "description": "instructions of any run, as 2500000 or 2.5M"}
+        amount = {"type": ["string", "integer"], "minimum": 0, "pattern": rf"^\s*{BYTES}\s*$"}
+        count = {"type": ["string", "number"], "minimum": 0, "pattern": rf"^\s*{COUNT}\s*$"}
         return {
             "type": "object",
-            "properties": {**dict.fromkeys(BUDGETS, amount), INSTRUCTIONS: count},
+            "properties": {
+                kind: {"description": about, **(count if kind == INSTRUCTIONS else amount)}
+                for kind, about in BUDGET_HELP.items()
+            },
             "additionalProperties": False,
         }
 
@@ -104,7 +115,8 @@ class Quantize(Form):
         return given
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"type": "string"}, mapping_of(quantize_request.KEYS, ["calibration"])]}
+        found = mapping_of(quantize_request.KEYS, ["calibration"], quantize_request.choices())
+        return {**found, "type": ["object", "string"]}
 
     def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
         return quantize_request.parse_items(words, where)
@@ -143,8 +155,15 @@ class Adapting(Form):
         return given
 
     def schema(self) -> dict[str, Any]:
-        found = mapping_of(adapt_request.KEYS, ["kind"])
-        found["properties"]["kind"]["enum"] = list(adapt_request.KINDS)
+        found = mapping_of(
+            adapt_request.KEYS,
+            ["kind"],
+            {
+                "kind": adapt_request.KINDS,
+                "loss": adapt_request.LOSSES,
+                "distance": adapt_request.DISTANCES,
+            },
+        )
         return {"anyOf": [{"enum": list(adapt_request.KINDS)}, found]}
 
     def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
@@ -190,17 +209,16 @@ class Frontend(Form):
         return from_mapping(value, where)
 
     def schema(self) -> dict[str, Any]:
+        from tinyml.features.key_help import HELP
         from tinyml.features.kinds import KINDS
-        from tinyml.features.settings import KEYS, keys_of
+        from tinyml.features.settings import INPUTS, KEYS, keys_of
 
         own: dict[str, list[str]] = {}  # a key that two kinds have means the same in both; defaults differ
         for name in KINDS:
             for key, default in keys_of(name).items():
                 own.setdefault(key, []).append(f"{name} (default: {_written(default)})")
-        found = mapping_of(
-            {**{key: f"of {', '.join(kinds)}" for key, kinds in own.items()}, **KEYS}, ["kind"]
-        )
-        found["properties"]["kind"]["enum"] = list(KINDS)
+        about = {key: f"{HELP[key]}. Of {', '.join(kinds)}" for key, kinds in own.items()}
+        found = mapping_of({**KEYS, **about}, ["kind"], {"kind": tuple(KINDS), "input": INPUTS})
         return {"anyOf": [{"enum": list(KINDS)}, found]}
 
     def parse(self, words: Sequence[str], where: str) -> FrontEnd | None:

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tinyml.settings import table
 from tinyml.settings.setting import YAML
 
 NEEDED = ("name", "file")
+LINK = re.compile(r"\[[^\]]*\]\((\w+\.md)\)")
 
 
 def schema() -> dict[str, Any]:
@@ -17,7 +19,8 @@ def schema() -> dict[str, Any]:
     properties = {}
     for name, entry in table.settings(YAML).items():
         form = entry.form.schema()
-        properties[name] = {"description": entry.about, **(form if name in NEEDED else _or_nothing(form))}
+        about = LINK.sub(r"docs/\1", entry.about)  # an editor does not know where the page is
+        properties[name] = {"description": about, **(form if name in NEEDED else _or_nothing(form))}
     model = {
         "type": "object",
         "properties": properties,
@@ -32,10 +35,13 @@ def schema() -> dict[str, Any]:
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "tinyml.yaml: the models of an application",
+        "title": "tinyml.yaml",
         "type": "object",
         "properties": {
-            "models": _or_nothing({"type": "array", "items": model}),
+            "models": {
+                "description": "the models of the application; `west tinyml add MODEL` adds one",
+                **_or_nothing({"type": "array", "items": model}),
+            },
             "player": player,
         },
         "additionalProperties": False,
@@ -43,5 +49,13 @@ def schema() -> dict[str, Any]:
 
 
 def _or_nothing(form: dict[str, Any]) -> dict[str, Any]:
-    """A key without a value counts as one that is not there."""
-    return {"anyOf": [form, {"type": "null"}]}
+    """A key without a value counts as one that is not there.
+
+    One schema with several types is better than several schemas: editors then name the key that is wrong.
+    """
+    if "anyOf" in form:
+        return {"anyOf": [*form["anyOf"], {"type": "null"}]}
+    if "enum" in form:
+        return {**form, "type": ["string", "null"], "enum": [*form["enum"], None]}
+    types = form["type"] if isinstance(form["type"], list) else [form["type"]]
+    return {**form, "type": [*types, "null"]}

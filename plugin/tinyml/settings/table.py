@@ -79,7 +79,7 @@ BUILDS: tuple[Entry, ...] = (
     ),
     Setting(
         None,
-        Label("flash, ram or a label of the devicetree", "ram"),
+        Label("flash, ram or a label of the devicetree", "ram", "flash"),
         "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
         "or the label of a zephyr,memory-region",
         name="weights",

@@ -69,9 +69,13 @@ def is_c(file: str) -> bool:
     return file.endswith(".c")
 
 
+COUNT = r"(\d{1,15}(?:\.\d{1,6})?)\s*(|[kKmM])"
+BYTES = r"(0|[1-9]\d{0,17})\s*(|[kKmM])[iI]?[bB]?"
+
+
 def parse_count(text: str, where: str = "") -> int:
     """``2500000``, ``2500K`` or ``2.5M``, in thousands and millions."""
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*(|[kKmM])", text.strip())
+    match = re.fullmatch(COUNT, text.strip())
     count = (
         Fraction(match[1]) * {"": 1, "k": 1000, "m": 1000000}[match[2].lower()] if match else Fraction(1, 2)
     )
@@ -82,7 +86,7 @@ def parse_count(text: str, where: str = "") -> int:
 
 def parse_bytes(text: str, where: str = "") -> int:
     """``20480``, ``20K`` or ``1M`` as bytes."""
-    match = re.fullmatch(r"(0|[1-9]\d{0,17})\s*(|[kKmM])[iI]?[bB]?", text.strip())
+    match = re.fullmatch(BYTES, text.strip())
     if not match:
         raise ConfigError(f"{start(where)}{text!r} is not a number of bytes", "for example 24576, 24K or 1M")
     return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
