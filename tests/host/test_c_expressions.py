@@ -117,3 +117,11 @@ def test_no_source_joins_a_product_with_a_sum() -> None:
         if fields := torn_fields(path.read_text()):
             found[str(path.relative_to(PLUGIN))] = fields
     assert found == {}
+
+
+def test_a_parameter_stays_in_one_piece() -> None:
+    parameters = ", ".join(f"const int8_t *x{i}".replace(" ", c.JOINED) for i in range(9))
+    lines = c.wrap(f"static void layer({parameters})", "")
+    assert len(lines) == 2
+    assert lines[0].endswith("*x3,")
+    assert lines[1].startswith("\tconst int8_t *x4,")

@@ -18,6 +18,7 @@ from tinyml.base.c_expr import Operand as Operand
 from tinyml.base.c_keywords import KEYWORDS
 
 COLUMNS = 100
+JOINED = "\u00a0"
 TAB = "\t"
 TAB_COLUMNS = 8
 
@@ -191,7 +192,10 @@ def initializer(members: Mapping[str, str], indent: str = TAB) -> list[str]:
 
 
 def wrap(text: str, indent: str, continuation: str = "") -> list[str]:
-    """Break a long statement at spaces so that it stays within the column limit."""
+    """Break a long statement at spaces so that it stays within the column limit.
+
+    ``JOINED`` stands for a space that is no place to break at.
+    """
     lead = indent + (continuation or TAB)
     lines: list[str] = []
     current = indent
@@ -202,7 +206,7 @@ def wrap(text: str, indent: str, continuation: str = "") -> list[str]:
             current = lead + word
         else:
             current = candidate
-    return [*lines, current]
+    return [line.replace(JOINED, " ") for line in (*lines, current)]
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def _code(
     if "scratch" in sheet.used_parameters:
         parameters.append(("void *scratch", f"AT(void, {addresses.plan.scratch[step]})"))
     parameters += sheet.more_parameters
-    declarations = ", ".join(d for d, _ in parameters) or "void"
+    declarations = ", ".join(d.replace(" ", c.JOINED) for d, _ in parameters) or "void"
     arguments = ", ".join(a for _, a in parameters)
     sheet.tally.body = "\n".join(sheet.lines)
     sheet.tally.in_place = len({place for _, place in parameters}) < len(parameters)
