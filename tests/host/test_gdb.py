@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -115,3 +116,55 @@ def test_files_of_the_editor() -> None:
     (launch,) = json.loads(files[".vscode/launch.json"])["configurations"]
     assert launch["preLaunchTask"] in {task["label"] for task in tasks}
     assert "source ${workspaceFolder}/build/tinyml/gdb.py" in {one["text"] for one in launch["setupCommands"]}
+
+
+TASK = {
+    "type": "object",
+    "required": ["label", "type", "command"],
+    "properties": {
+        "label": {"type": "string", "minLength": 1},
+        "type": {"const": "shell"},
+        "command": {"type": "string", "minLength": 1},
+        "isBackground": {"type": "boolean"},
+        "group": {
+            "required": ["kind", "isDefault"],
+            "properties": {"kind": {"enum": ["build", "test"]}, "isDefault": {"type": "boolean"}},
+        },
+        "problemMatcher": {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    {"const": "$gcc"},  # of the C/C++ extension, which extensions.json recommends
+                    {
+                        "required": ["owner", "pattern", "background"],
+                        "properties": {
+                            "pattern": {"required": ["regexp"]},
+                            "background": {"required": ["activeOnStart", "beginsPattern", "endsPattern"]},
+                        },
+                    },
+                ]
+            },
+        },
+    },
+    "additionalProperties": False,
+}
+"""What VS Code requires of a task (tasks.json version 2.0.0), as far as these tasks use it."""
+
+
+def test_tasks_are_those_that_vs_code_accepts() -> None:
+    files = editor_files("kws", "")
+    document = json.loads(files[".vscode/tasks.json"])
+    assert document["version"] == "2.0.0"
+    labels = [task["label"] for task in document["tasks"]]
+    assert len(set(labels)) == len(labels)
+    for task in document["tasks"]:
+        assert not list(jsonschema.Draft7Validator(TASK).iter_errors(task)), task
+        assert task.get("isBackground", False) == any("background" in m for m in task["problemMatcher"])
+    kinds = [task["group"]["kind"] for task in document["tasks"] if "group" in task]
+    assert kinds == ["build", "test"], "one default task of each kind"
+    recommended = json.loads(files[".vscode/extensions.json"])["recommendations"]
+    (launch,) = json.loads(files[".vscode/launch.json"])["configurations"]
+    assert launch["type"] == "cppdbg"
+    assert {"ms-vscode.cpptools", "redhat.vscode-yaml"} <= set(recommended), "for cppdbg, $gcc and the schema"
+    (schema,) = json.loads(files[".vscode/settings.json"])["yaml.schemas"]
+    assert schema in files
