@@ -32,6 +32,7 @@ from tinyml.settings.schema import schema
 from tinyml.settings.setting import PYTHON
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
+from tinyml.verbs.settings import OF_THE_MODEL
 from tools import (
     benchmark_bars,
     docs_errors,
@@ -77,14 +78,28 @@ ALIASES = {"ModelLike": sources, "DataLike": data}
 PACKAGES = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo"}
 
 
+SETTINGS = """\
+Commands that take a model have these options; the usage of a command lists those that it has.
+[](../settings.md) has the same settings for `tinyml.yaml`, CMake, `platformio.ini` and Python.
+"""
+
+
 def commands() -> str:
-    """Every verb with its help."""
+    """Every verb with its help; the settings of a model, which many verbs have, once."""
     parser = build_parser(VERBS, "tinyml", tinyml.__version__)
-    lines = ["# Commands", "", "`west tinyml` has the same verbs as `tinyml`.", ""]
-    choices = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
-    for verb in VERBS:
-        text = choices[verb.name].format_help()
-        lines += [f"## {verb.name}", "", "```text", text.rstrip(), "```", ""]
+    lines = ["# Commands", "", "`west tinyml` has the same commands as `tinyml`.", ""]
+    lines += ["| command | what it does |", "|---|---|"]
+    lines += [f"| [`{verb.name}`](#{verb.name}) | {verb.help} |" for verb in VERBS]
+    own = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
+    sections: dict[str, list[str]] = {
+        verb.name: own[verb.name].format_help().rstrip().split("\n\n") for verb in VERBS
+    }
+    settings = next(part for part in sections["compile"] if part.startswith(OF_THE_MODEL))
+    lines += ["", "## Settings of the model", "", SETTINGS, "", "```text"]
+    lines += [*settings.splitlines()[1:], "```", ""]
+    for name, parts in sections.items():
+        kept = [f"{OF_THE_MODEL}: above" if part.startswith(OF_THE_MODEL) else part for part in parts]
+        lines += [f"## {name}", "", "```text", "\n\n".join(kept), "```", ""]
     return "\n".join(lines)
 
 

@@ -58,6 +58,8 @@ def test_commands_and_names(site: Path) -> None:
     commands = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     for verb in VERBS:
         assert f"usage: tinyml {verb.name} " in commands
+        assert f'href="#{verb.name}"' in commands
+    assert commands.count("clearly save RAM") < 4, "settings that all commands share are there once"
     names = (site / "reference" / "python_api.html").read_text(encoding="utf-8")
     for name in set(tinyml.__all__) - {"__version__"}:
         assert f'id="tinyml.{name}"' in names

@@ -309,6 +309,7 @@ def test_the_budget_of_the_application(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words, "--ram", "64k"]) == 0, "the command line takes precedence"
     allow("ram: 64K, flash: 1M")
     assert main(words) == 0
+    assert main(["run", *words[1:]]) == 0, "all commands that take a model take its name"
     assert main([*words, "-b", "nrf52840dk/nrf52840"]) == 0
     capsys.readouterr()
     for budget, said in (("arena: 1K", "the arena needs"), ("instructions: 1", "a run can take")):

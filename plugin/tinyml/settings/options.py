@@ -106,6 +106,7 @@ class Options:
         Names("[probabilities]"),
         "the outputs to keep, as `[probabilities]`: layers that only the others need are left out",
         metavar="A,B,..",
+        command="the outputs to keep, as `probabilities`: layers that only the others need are left out",
         describe=lambda outputs: [f"outputs {' '.join(outputs)}"],
     )
     operators: Setting[tuple[Path, ...], str | Path | Sequence[str | Path]] = Setting(

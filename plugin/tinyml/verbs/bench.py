@@ -74,6 +74,7 @@ class Bench(Verb):
         parser.add_argument(
             "--io",
             choices=IN_ARENA,
+            metavar="|".join(IN_ARENA),
             help="how the application passes inputs and outputs (default: as in tinyml.yaml, or arena)",
         )
         add_clock_argument(parser)

@@ -46,7 +46,7 @@ class Compile(Verb):
             "--limit",
             action="append",
             default=[],
-            metavar="arena|ram|flash=BYTES[,WHOSE]",
+            metavar="arena|ram|flash=BYTES[,WHOSE]|instructions=N[,WHOSE]",
             help="fail if the model needs more; the message names WHOSE limit it is (repeatable)",
         )
         parser.add_argument(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve_board, resolve_model
-from tinyml.verbs.settings import add_model_arguments, options_from
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ class Cost(Verb):
     help = "estimate memory, code, instructions and cycles without building"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser)
+        add_model_arguments(parser, help=FILE_OR_NAME)
         add_named_arguments(parser)
         add_clock_argument(parser)
         parser.add_argument(

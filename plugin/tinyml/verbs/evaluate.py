@@ -14,7 +14,7 @@ from tinyml.settings.quantize_request import KEYS
 from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.packs import add_of_argument, pack_of, player_of
 from tinyml.verbs.runner import add_on_argument, add_place_arguments, placed
-from tinyml.verbs.settings import add_model_arguments
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +51,7 @@ class Evaluate(Verb):
     help = "measure the accuracy of a compiled model on a test set"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, target=False)
+        add_model_arguments(parser, target=False, help=FILE_OR_NAME)
         parser.add_argument("--data", type=Path, required=True, metavar="DATA", help="the test set")
         parser.add_argument(
             "--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv, or an array in DATA"

@@ -17,7 +17,14 @@ from tinyml.settings.written import parse_bytes
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import resolve_board, resolve_model
 from tinyml.verbs.runner import add_place_arguments, placed
-from tinyml.verbs.settings import IN_ARENA, add_setting, options_from, words_of
+from tinyml.verbs.settings import (
+    FILE_OR_NAME,
+    IN_ARENA,
+    OF_THE_MODEL,
+    add_setting,
+    options_from,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,16 +49,17 @@ class Explore(Verb):
     help = "compare all ways to build a model for a board"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+        parser.add_argument("model", type=Path, metavar="MODEL", help=FILE_OR_NAME)
         parser.add_argument(
             "--target",
             default="cortex-m3",
             metavar="T",
             help=f"the core, without a board: one of {', '.join(TARGETS)} (default: %(default)s)",
         )
+        group = parser.add_argument_group(OF_THE_MODEL)
         for name, setting in table.settings(COMMAND).items():
             if name not in ("target", *EXPLORED) and not setting.verbs:
-                add_setting(parser, name, choices=IN_ARENA if name == "io" else None)
+                add_setting(group, name, choices=IN_ARENA if name == "io" else None)
         only = "try only these kernels (default: all that are available)"
         add_setting(parser, "kernels", help=only, default="")
         add_place_arguments(parser)

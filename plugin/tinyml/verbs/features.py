@@ -36,7 +36,11 @@ class Features(Verb):
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="FILE.npz", help="where to write them"
         )
-        add_setting(parser, "frontend")
+        add_setting(
+            parser,
+            "frontend",
+            help="the front end: its kind, then KEY=VALUE (repeatable) as in tinyml.yaml",
+        )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         import numpy as np

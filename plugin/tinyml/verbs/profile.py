@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.runner import Placed, add_place_arguments, placed
-from tinyml.verbs.settings import add_model_arguments
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ class Profile(Verb):
     help = "what each layer costs: instructions on an emulated core, cycles on hardware"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, target=False)
+        add_model_arguments(parser, target=False, help=FILE_OR_NAME)
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
         add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the whole report as JSON")

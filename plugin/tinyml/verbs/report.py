@@ -17,7 +17,7 @@ from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve
 from tinyml.verbs.packs import add_of_argument
 from tinyml.verbs.report_pack import pack_to_report, report_of_played, show_pack
-from tinyml.verbs.settings import add_option_arguments, options_from
+from tinyml.verbs.settings import FILE_OR_NAME, add_option_arguments, options_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +46,7 @@ class Report(Verb):
     help = "layers, memory plan and cost of a model: text, JSON, or a page"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "model", type=Path, nargs="?", metavar="MODEL", help="the model file, .onnx or .tflite"
-        )
+        parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help=FILE_OR_NAME)
         add_option_arguments(parser)
         parser.add_argument(
             "-d",

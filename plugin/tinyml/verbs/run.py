@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.naming import shape_text
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.named import resolve_model
 from tinyml.verbs.runner import add_run_arguments
-from tinyml.verbs.settings import add_model_arguments, options_from
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,8 @@ class Run(Verb):
     help = "run a model as compiled C, on the host or in QEMU"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, target=False)
+        add_model_arguments(parser, target=False, help=FILE_OR_NAME)
+        add_app_argument(parser)
         add_run_arguments(parser)
         parser.add_argument("--output", type=Path, metavar="Y.npz", help="the file for the results")
 
@@ -50,6 +52,7 @@ class Run(Verb):
         from tinyml.datasets.model_inputs import load_samples
         from tinyml.slots.playing import SUFFIX, played_on
 
+        resolve_model(args)
         if args.model.suffix == SUFFIX:
             played = played_on(args.model, args.on)
             title, graph = played.model.name, played.graph()

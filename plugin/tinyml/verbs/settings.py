@@ -23,15 +23,25 @@ if TYPE_CHECKING:
 IN_ARENA = (ARENA, *IN_PROJECTS)
 """The choices of `--io` where this command itself runs the model."""
 
+OF_THE_MODEL = "settings of the model, the same for all commands"
+"""The title of their part of the help; the site has it once."""
+
+FILE = "the model file, .onnx or .tflite"
+FILE_OR_NAME = f"{FILE}, or a model's name in tinyml.yaml"
+
 NOT_IN_IMAGES = ("frontend", "classes")
 """What an image that is fed with inputs from here does without."""
 
 
 def add_model_arguments(
-    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = IN_ARENA, verb: str = ""
+    parser: argparse.ArgumentParser,
+    target: bool = True,
+    io: Sequence[str] = IN_ARENA,
+    verb: str = "",
+    help: str = FILE,
 ) -> None:
     """The model and the settings that determine the generated code; the same for all verbs."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+    parser.add_argument("model", type=Path, metavar="MODEL", help=help)
     add_option_arguments(parser, target, io, verb)
 
 
@@ -39,13 +49,14 @@ def add_option_arguments(
     parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = IN_ARENA, verb: str = ""
 ) -> None:
     """The settings without the model; with ``verb``, also those that only some verbs have."""
+    group = parser.add_argument_group(OF_THE_MODEL)
     for name, setting in table.settings(COMMAND).items():
         if (name != "target" or target) and (not setting.verbs or verb in setting.verbs):
-            add_setting(parser, name, {"io": io}.get(name))
+            add_setting(group, name, {"io": io}.get(name))
 
 
 def add_setting(
-    parser: argparse.ArgumentParser,
+    parser: argparse._ActionsContainer,
     name: str,
     choices: Sequence[str] | None = None,
     help: str = "",
@@ -69,6 +80,8 @@ def add_setting(
         options |= {"type": _spelt, "metavar": "|".join(allowed or ())}  # braces and commas would be misread
     if name in ("name", "target"):
         options["default"] = setting.default
+    if name == "target" and shown:
+        shown = "%(default)s"  # some verbs have another one
     parser.add_argument(
         setting.flag,
         dest=name,

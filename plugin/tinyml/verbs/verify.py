@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.packs import add_of_argument, pack_of, player_of
 from tinyml.verbs.runner import Placed, add_place_arguments, add_run_arguments, placed
-from tinyml.verbs.settings import add_model_arguments
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class Verify(Verb):
     help = "compare a compiled model with a reference, and find where it differs"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, target=False)
+        add_model_arguments(parser, target=False, help=FILE_OR_NAME)
         add_run_arguments(parser)
         parser.add_argument(
             "--samples",

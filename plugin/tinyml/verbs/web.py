@@ -14,7 +14,7 @@ from tinyml.report.web.giving import KINDS
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.named import resolve_model
 from tinyml.verbs.output_files import check_suffix
-from tinyml.verbs.settings import add_model_arguments, add_setting, options_from
+from tinyml.verbs.settings import FILE_OR_NAME, add_model_arguments, add_setting, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ class Web(Verb):
     help = "a page that runs the model's C in a browser"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser)
+        add_model_arguments(parser, help=FILE_OR_NAME)
         add_setting(parser, "classes")
         add_app_argument(parser)
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the HTML file")
