@@ -59,6 +59,7 @@ STAGES = {"importers", "npu", "passes", "memory", "emit"}
 """Only pipeline.py calls them."""
 
 OPEN = {
+    ("importers", "growing_states"),
     ("importers", "states"),
     ("importers", "inventory"),
     ("quantize", "report"),

@@ -127,12 +127,12 @@ def test_a_past_that_grows_is_a_cache(form: str, steps: int, tmp_path: Path) -> 
         close(ours["y"], numpy_values["y"])
 
 
-def test_a_past_that_grows_outside_of_attention_is_refused(tmp_path: Path) -> None:
+def test_a_past_that_grows_in_another_way_is_refused(tmp_path: Path) -> None:
     cache, longer = (1, 1, "past", 4), (1, 1, "total", 4)
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [
-            helper.make_node("Concat", ["past", "x"], ["present"], axis=2),
+            helper.make_node("Concat", ["x", "past"], ["present"], axis=2),  # new rows come first
             helper.make_node("Relu", ["x"], ["y"]),
         ],
         "concat",

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.compare.growing_caches import GrowingCaches
 from tinyml.compare.litert_dense import with_their_dense_layers
+from tinyml.importers.growing_states import growing_model
 from tinyml.importers.states import states_of
 from tinyml.ir import Array, Graph, Node
 from tinyml.ir.interpreter import initial_state, interpret
@@ -90,7 +92,9 @@ class OnnxRuntime(Reference):
         model = read_onnx(file)
         widen(model.graph)  # float16 is computed in float32, by the C too
         self.states = states_of(model)
-        firsts = first_states(graph)
+        self.model, self.growing = model, growing_model(model)
+        self.steps = _rows_of_a_run(graph)
+        firsts = first_states(graph) if self.growing is None else [*initial_state(graph).values()]
         self.first = {state.input: first for state, first in zip(self.states, firsts, strict=False)}
         updates = {state.output for state in self.states}
         self.outputs = [value.name for value in model.graph.output if value.name not in updates]
@@ -104,9 +108,13 @@ class OnnxRuntime(Reference):
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
         answers = []
         state = self.first
+        caches = None if self.growing is None else GrowingCaches(self.model, self.growing, self.first)
         for sample in samples:
-            results = self.session.run({**sample, **state})
+            rows = {} if caches is None else caches.feed(sample, self.steps)
+            results = self.session.run({**sample, **state, **rows})
             found = {name: _array(value) for name, value in results.items()}
+            if caches is not None:
+                caches.take(found)
             state = {s.input: found[s.output] for s in self.states}
             inner = {node: found[output] for node, output in self.inner.items() if _is_number(found[output])}
             texts = [name for name in self.outputs if not _is_number(found[name])]
@@ -118,6 +126,16 @@ class OnnxRuntime(Reference):
             outputs = self.graph.padded([found[name] for name in self.outputs])
             answers.append(Answer(outputs, inner))
         return answers
+
+
+def _rows_of_a_run(graph: Graph) -> int:
+    """How many rows a run writes into its caches."""
+    scatters = [node for node in graph.nodes if isinstance(node.op, TensorScatter)]
+    updates = {state.update for state in graph.states}
+    for node in scatters:
+        if node.outputs[0] in updates and isinstance(node.op, TensorScatter):
+            return graph.tensors[node.inputs[1]].shape[node.op.axis]
+    return 1
 
 
 def first_states(graph: Graph) -> list[Array]:

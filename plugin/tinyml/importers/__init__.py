@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tinyml.importers import finite
@@ -37,9 +38,11 @@ def _read(file: ModelFile, shapes: dict[str, Shape], bounds: dict[str, int]) -> 
         from tinyml.importers import tflite_graph
 
         return tflite_graph.read(file.path, file.content, shapes, file.outputs, bounds)
-    from tinyml.importers import onnx_graph, onnx_model
+    from tinyml.importers import growing, onnx_graph, onnx_model
 
-    return onnx_graph.read(onnx_model.parse(file), file.path.stem, shapes, bounds)
+    found = growing.fixed(onnx_model.parse(file), shapes, bounds)
+    graph = onnx_graph.read(found.model, file.path.stem, found.shapes, found.bounds)
+    return replace(graph, notes=(*found.notes, *graph.notes)) if found.notes else graph
 
 
 def metadata(file: ModelFile) -> dict[str, str]:

@@ -36,7 +36,7 @@ from tinyml.importers.reasons import onnx_reason
 from tinyml.importers.states import states_of
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states, own_states
-from tinyml.ir import Graph, Shape, Tensor
+from tinyml.ir import Array, Graph, Shape, Tensor
 from tinyml.ops import catalog  # noqa: F401  (registers the readers)
 from tinyml.ops.attention.grown import is_cache, read_attention
 from tinyml.ops.control.choose import chosen
@@ -62,6 +62,30 @@ def read(
         # an open length was taken as 1, which may be too short: not the file's fault
         hint = "; ".join(reader.build.open_inputs.values())
         raise type(error)(error.message, f"{hint}; or {error.hint}" if error.hint else hint) from error
+
+
+def known_values(
+    model: onnx.ModelProto,
+    nodes: Iterable[onnx.NodeProto],
+    constants: Mapping[str, Array],
+    shapes: Mapping[str, Shape] | None = None,
+) -> dict[str, Tensor]:
+    """What the import makes of each value that ``nodes`` compute: its shape, and its data if they are known.
+
+    ``constants`` take the place of inputs and of other values; ``shapes`` are those of the other inputs.
+    """
+    reader, values = _Reader(model), dict[str, str]()
+    for value in model.graph.input if shapes is not None else ():
+        if value.name not in constants:
+            values[value.name] = input_tensor(reader.build, value, (shapes or {}).get(value.name)).name
+    for name, data in constants.items():
+        values[name] = reader.build.constant(data, name).name
+    nodes = list(nodes)
+    needed = {name for node in nodes for name in free_names(node)} - set(values)
+    reader._initializers([t for t in model.graph.initializer if t.name in needed], values)
+    reader._nodes(nodes, values, reader.opsets)
+    reader.complaints.raise_if_any()
+    return {name: reader.build.tensors[tensor] for name, tensor in values.items()}
 
 
 class _Reader:

@@ -6,6 +6,9 @@ ONNX has no variables, so the model's metadata name the output for each such inp
 ``tinyml.states`` = ``{"state": "next state"}``. Before the first run, the input has the value of the
 initializer of the same name (its default value in ONNX terms), or 0. Other runtimes see the pair as
 an input and an output like any other.
+
+Exporters of language models call the inputs ``past_key_values.0.key`` and the outputs ``present.0.key``. A
+file without such metadata has these pairs as states.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from tinyml.ir import Array
 KEY = "tinyml.states"
 EXAMPLE = f'{KEY} = {{"state": "next_state"}}, both with the same shape and type'
 
+PAST = "past_key_values."
+PRESENTS = ("present.", "present_key_values.")
+
 
 @dataclass(frozen=True)
 class Remembered:
@@ -36,10 +42,8 @@ class Remembered:
 def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
     """The states in a model's metadata; an error if they name tensors that it does not have."""
     text = next((entry.value for entry in model.metadata_props if entry.key == KEY), "")
-    if not text:
-        return ()
     try:
-        pairs = json.loads(text)
+        pairs = json.loads(text) if text else _pairs_by_name(model)
     except ValueError:
         pairs = None
     if not isinstance(pairs, dict) or not all(isinstance(name, str) for name in pairs.values()):
@@ -59,6 +63,18 @@ def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
     return tuple(found)
 
 
+def _pairs_by_name(model: onnx.ModelProto) -> dict[str, str]:
+    """Caches of keys and values as Hugging Face's exporters name them."""
+    outputs = {value.name for value in model.graph.output}
+    pairs = {}
+    for value in model.graph.input:
+        rest = value.name.removeprefix(PAST)
+        for name in (prefix + rest for prefix in PRESENTS if rest != value.name):
+            if name in outputs:
+                pairs[value.name] = name
+    return pairs
+
+
 def without_states(model: onnx.ModelProto) -> None:
     """Remove the states from the metadata: each becomes an ordinary input and output."""
     inputs = {state.input for state in states_of(model)}
@@ -66,6 +82,8 @@ def without_states(model: onnx.ModelProto) -> None:
         model.graph.initializer.remove(tensor)
     for entry in [e for e in model.metadata_props if e.key == KEY]:
         model.metadata_props.remove(entry)
+    if _pairs_by_name(model):
+        model.metadata_props.add(key=KEY, value="{}")
 
 
 def with_states(model: onnx.ModelProto, states: Sequence[Remembered]) -> None:

@@ -17,8 +17,9 @@ from tinyml.ops.framework.reading import MALFORMED, Builder
 from tinyml.ops.reshape import Reshape
 
 GROWS = (
-    "a past that grows is a state only inside Attention and MultiHeadAttention; else export the model with a "
-    "cache of the longest length, into which it writes at a position: docs/decoders.md"
+    "a past that grows is a state only inside Attention and MultiHeadAttention, or if Concat adds new rows "
+    "after it; else export the model with a cache of the longest length, into which it writes at a position: "
+    "docs/decoders.md"
 )
 
 

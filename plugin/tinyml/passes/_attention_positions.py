@@ -7,6 +7,8 @@ What computes the mask is evaluated for each position instead of being recognise
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tinyml.ir import Array, DType, Node
@@ -20,27 +22,34 @@ MOST_ELEMENTS = 1 << 22
 """Of a mask, for all positions."""
 
 
-def position_of(edit: Editor, mask: str, shape: tuple[int, int]) -> tuple[str, int] | None:
+def position_of(edit: Editor, masks: Sequence[str], shape: tuple[int, int]) -> tuple[str, int] | None:
     """The tensor that holds the position, and how many keys further than that the first query sees.
 
     Query i sees keys up to i + position + this number, for every position at which all queries see their own
     key. Where as many queries as keys leave one such position, which proves nothing, it is for all up to the
-    one at which every query sees all keys. The mask has the extents ``shape``, (queries, keys).
+    one at which every query sees all keys. The masks can be broadcast to ``shape``, (queries, keys); what one
+    of them hides is hidden.
     """
     queries, keys = shape
-    found = _sources(edit, mask)
-    size = edit.tensors[mask].elements
-    if found is None or size * keys > MOST_ELEMENTS or keys < 2:
+    found = _sources(edit, masks)
+    if found is None or queries * keys * keys > MOST_ELEMENTS or keys < 2:
         return None
     source, nodes = found
     places = np.arange(keys)[None, :] - np.arange(queries)[:, None]
 
     def visible(position: int) -> Array | None:
-        values = _value(edit, mask, source, nodes, position).reshape(queries, keys)
-        if values.dtype == np.bool_:
-            return values
-        shown = values == 0
-        return shown if np.all(shown | (values <= HIDES)) else None
+        values = _values(edit, source, nodes, position)
+        seen = np.ones(shape, np.bool_)
+        for name in masks:
+            data = edit.tensors[name].data
+            mask = values[name] if data is None else data
+            mask = mask.reshape(mask.shape[-2:])  # the same for all heads
+            if mask.dtype != np.bool_:
+                if not np.all((mask == 0) | (mask <= HIDES)):
+                    return None
+                mask = mask == 0
+            seen = seen & mask
+        return seen
 
     past: int | None = None
     for position in (0, 1):
@@ -59,10 +68,10 @@ def position_of(edit: Editor, mask: str, shape: tuple[int, int]) -> tuple[str, i
     return source, past
 
 
-def _sources(edit: Editor, name: str) -> tuple[str, list[Node]] | None:
-    """The one integer that a tensor is computed from, and the nodes between them, in their order."""
+def _sources(edit: Editor, names: Sequence[str]) -> tuple[str, list[Node]] | None:
+    """The one integer that tensors are computed from, and the nodes between them, in their order."""
     nodes: dict[int, Node] = {}
-    ends = {name}
+    ends = {name for name in names if not edit.tensors[name].is_constant}
     while len(nodes) <= MOST_NODES:
         inner = [n for end in ends if (n := edit.producer(end)) is not None and id(n) not in nodes]
         alone = len(ends) == 1 and _is_position(edit, next(iter(ends)))
@@ -82,11 +91,11 @@ def _is_position(edit: Editor, name: str) -> bool:
     return tensor.elements == 1 and tensor.quant is None and tensor.dtype in (DType.INT32, DType.INT64)
 
 
-def _value(edit: Editor, name: str, source: str, nodes: list[Node], position: int) -> Array:
+def _values(edit: Editor, source: str, nodes: list[Node], position: int) -> dict[str, Array]:
     tensor = edit.tensors[source]
     values: dict[str, Array] = {source: np.full(tensor.shape, position, tensor.dtype.numpy)}
     for node in nodes:
         layer = edit.layer(node)
         for output, array in zip(layer.outputs, evaluate(layer, values), strict=True):
             values[output.name] = array
-    return values[name]
+    return values

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Node, Quant, Shape, Tensor
-from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
@@ -22,10 +21,9 @@ from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
-from tinyml.passes._attention_positions import HIDES, position_of
+from tinyml.passes._attention_masks import Mask, Scores, masked_scores
 from tinyml.passes.editor import Editor
 
-NO_ROWS = Rows((), 0)
 BYTES = np.arange(-128, 128).astype(np.int8)
 
 
@@ -138,13 +136,18 @@ def _scores_of(edit: Editor, node: Node) -> str | None:
 
 def _leads(edit: Editor, name: str) -> bool:
     """Whether a product is before this tensor, with element-wise operators between them."""
-    node = _alone(edit, name)
-    while node is not None and not isinstance(node.op, MatMul):
-        if not (node.op.elementwise or isinstance(node.op, Where) or _turns(node)):
-            return False
-        before = [n for n in node.inputs if n and not edit.tensors[n].is_constant]
-        node = next((p for n in before if (p := _alone(edit, n)) is not None), None)
-    return node is not None
+    elements = edit.tensors[name].elements
+    waiting = [name]
+    while waiting:  # masks may have as many elements as the scores
+        node = _alone(edit, waiting.pop())
+        if node is None:
+            continue
+        if isinstance(node.op, MatMul):
+            return True
+        if node.op.elementwise or isinstance(node.op, Where) or _turns(node):
+            before = [n for n in node.inputs if n and not edit.tensors[n].is_constant]
+            waiting += [n for n in before if edit.tensors[n].elements == elements]
+    return False
 
 
 # --- bytes ---------------------------------------------------------------------------------------
@@ -180,23 +183,10 @@ def _line(tensor: Tensor) -> Tensor:
 # --- floats --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Scores:
-    """What happens to the products: times ``scale``, limited to ``softcap``, masked."""
-
-    scale: float = 1.0
-    softcap: float = 0.0
-    mask: str = ""
-    low: float = -math.inf
-    rows: Rows = NO_ROWS
-    past: int | None = None  # causal
-    position: str = ""  # the past is counted from it
-    masked_by: str = ""  # what hides keys, whether it stays or not
-
-
 def scores_of(edit: Editor, path: Path) -> Scores | None:
     """The scale, the cap and the mask; None if there is anything else, or another order."""
     found = Scores()
+    masks: list[Mask] = []
     capped = False  # tanh has been seen, its factor not yet
     name = path.scores
     elements = edit.tensors[name].elements
@@ -210,10 +200,9 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
         op = node.op
         others = [n for n in node.inputs if n and not _same(edit, n, name)]
         number = _number(edit, others[0]) if len(others) == 1 else None
-        masked = bool(found.mask) or found.past is not None
         if isinstance(op, Binary) and op.clamp != NO_CLAMP:
             return None
-        if isinstance(op, Binary) and op.function in ("mul", "div") and number and not masked:
+        if isinstance(op, Binary) and op.function in ("mul", "div") and number and not masks:
             if op.function == "div" and not _same(edit, node.inputs[0], name):
                 return None
             factor = number if op.function == "mul" else 1 / number
@@ -223,23 +212,20 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
                 found, capped = replace(found, scale=found.scale * factor, softcap=factor), False
             else:
                 found = replace(found, scale=found.scale * factor)
-        elif isinstance(op, Unary) and op.function == "tanh" and not (masked or capped or found.softcap):
+        elif isinstance(op, Unary) and op.function == "tanh" and not (masks or capped or found.softcap):
             capped = True
-        elif isinstance(op, Binary) and op.function == "add" and len(others) == 1 and not (masked or capped):
-            masked_scores = _masked(edit, found, others[0], scores, False)
-            if masked_scores is None:
+        elif isinstance(op, Binary) and op.function == "add" and len(others) == 1 and not capped:
+            masks.append(Mask(others[0], scores, False))
+        elif isinstance(op, Where) and not capped:
+            mask = _hidden(edit, node, name, scores)
+            if mask is None:
                 return None
-            found = masked_scores
-        elif isinstance(op, Where) and not (masked or capped):
-            hidden = _hidden(edit, found, node, name, scores)
-            if hidden is None:
-                return None
-            found = hidden
+            masks.append(mask)
         else:
             return None
         name = node.outputs[0]
     usable = math.isfinite(found.scale) and math.isfinite(found.softcap) and found.softcap >= 0
-    return found if usable and not capped else None
+    return masked_scores(edit, found, masks) if usable and not capped else None
 
 
 def _same(edit: Editor, name: str, scores: str) -> bool:
@@ -257,44 +243,10 @@ def _number(edit: Editor, name: str) -> float | None:
     return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
-def _hidden(edit: Editor, found: Scores, node: Node, name: str, scores: Shape) -> Scores | None:
+def _hidden(edit: Editor, node: Node, name: str, scores: Shape) -> Mask | None:
     """A condition that keeps scores or hides them."""
     condition, kept, replaced = node.inputs
     low = _number(edit, replaced)
     if not _same(edit, kept, name) or low is None or math.isnan(low):
         return None
-    return _masked(edit, replace(found, low=low), condition, scores, True)
-
-
-def _masked(edit: Editor, found: Scores, name: str, scores: Shape, truth: bool) -> Scores | None:
-    mask = edit.tensors[name]
-    if mask.quant is not None or mask.dtype is not (DType.BOOL if truth else DType.FLOAT32):
-        return None
-    found = replace(found, masked_by=name)
-    queries, keys = scores[-2:]
-    axes = (1,) * (len(scores) - len(mask.shape)) + mask.shape
-    same_for_all_heads = axes == (1,) * (len(scores) - 2) + (queries, keys)
-    if same_for_all_heads and (not truth or found.low <= HIDES):
-        past = _past(mask, (queries, keys))
-        if past is not None:
-            return replace(found, past=past)
-        moving = position_of(edit, name, (queries, keys))
-        if moving is not None:
-            return replace(found, position=moving[0], past=moving[1])
-    numbers = np.broadcast_to(np.arange(mask.elements).reshape(mask.shape), scores)
-    rows = rows_of(numbers.reshape(-1, queries, keys))
-    return None if rows is None else replace(found, mask=name, rows=rows)
-
-
-def _past(mask: Tensor, shape: tuple[int, int]) -> int | None:
-    """By how much a constant mask lets queries see further than their own place, if it is causal."""
-    if mask.data is None:
-        return None
-    values = mask.data.reshape(shape)
-    visible = values if values.dtype == np.bool_ else values == 0
-    if values.dtype != np.bool_ and not np.all(visible | (values <= HIDES)):
-        return None
-    past = int(visible[0].sum()) - 1
-    queries, keys = shape
-    seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + past
-    return past if past >= 0 and np.array_equal(visible, seen) else None
+    return Mask(condition, scores, True, low)

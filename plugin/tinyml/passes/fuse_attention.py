@@ -111,7 +111,7 @@ def _floats(
         mask_step=scores.rows.step,
     )
     if scores.position:
-        return op, ("", scores.position)
+        return op, (scores.mask, scores.position)
     return op, (scores.mask,) if scores.mask else ()
 
 

@@ -91,14 +91,15 @@ class Options:
     bounds: Setting[Mapping[str, int], Mapping[str, int]] = Setting(
         {},
         Bounds(),
-        "the most results of nodes whose number depends on data, as `NonMaxSuppression_5: 100`; see "
-        "[detectors.md](detectors.md)",
+        "the most results of nodes whose number depends on data, as `NonMaxSuppression_5: 100`, see "
+        "[detectors.md](detectors.md); and the longest past of a decoder, as `past_sequence_length: 128`, "
+        "see [decoders.md](decoders.md)",
         flag="--bound",
         metavar="NODE=100",
-        command="the most results of a node whose number depends on data (repeatable; default: as many as "
-        "there can be)",
-        ini="the most results of nodes whose number depends on data, as `NODE=100`, one per line; see "
-        "[detectors.md](detectors.md)",
+        command="the most results of a node whose number depends on data, or the longest past of a decoder "
+        "(repeatable; default: as many results as there can be)",
+        ini="the most results of nodes whose number depends on data, as `NODE=100`, one per line, see "
+        "[detectors.md](detectors.md); and the longest past of a decoder, see [decoders.md](decoders.md)",
         describe=lambda bounds: (f"bound {name}={most}" for name, most in bounds.items()),
     )
     outputs: Setting[tuple[str, ...], Sequence[str]] = Setting(

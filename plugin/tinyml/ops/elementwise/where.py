@@ -38,6 +38,15 @@ class Where(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (np.where(given(inputs, 0), given(inputs, 1), given(inputs, 2)),)
 
+    def identity_of(self, layer: Layer) -> int | None:
+        """A condition that is known and everywhere the same chooses one of both."""
+        condition = layer.input(0).data
+        if condition is None or not condition.size or not (condition == condition.flat[0]).all():
+            return None
+        chosen = 1 if condition.flat[0] else 2
+        same = layer.input(chosen).type == layer.output.type
+        return chosen if same else None
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
 

@@ -1,0 +1,89 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders whose pasts grow by Concat, as Hugging Face's exporters write them: what is what in a file.
+
+The present of a layer is its past followed by the rows of this run. The mask of the tokens and their
+positions are inputs as well, with the names that these exporters give them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx
+
+from tinyml.base.errors import UnsupportedError
+from tinyml.importers.states import Remembered, states_of
+
+MASK = "attention_mask"
+POSITIONS = ("position_ids", "cache_position")
+INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+
+
+@dataclass(frozen=True)
+class GrowingCache:
+    """A state whose next value has more rows along ``axis``: ``concat`` joins them."""
+
+    state: Remembered
+    axis: int
+    concat: onnx.NodeProto
+
+    @property
+    def new(self) -> str:
+        """The rows of this run."""
+        return str(self.concat.input[1])
+
+
+@dataclass(frozen=True)
+class GrowingModel:
+    """A model with such caches; ``mask`` and ``position`` are empty if it has no such input."""
+
+    caches: tuple[GrowingCache, ...]
+    mask: str
+    position: str
+
+
+def growing_model(model: onnx.ModelProto) -> GrowingModel | None:
+    """The caches that grow; None if there are none."""
+    graph = model.graph
+    makers = {name: node for node in graph.node for name in node.output if name}
+    inputs = {value.name: value for value in graph.input}
+    caches = []
+    for state in states_of(model):
+        node = makers.get(state.output)
+        while node is not None and node.op_type == "Identity":
+            node = makers.get(node.input[0])
+        if node is not None and node.op_type == "If":
+            raise UnsupportedError(
+                f"{state.output!r} comes out of an If: the file has a decoder with a past and one without",
+                "use the one with a past: decoder_with_past_model.onnx, or export without merging them",
+            )
+        extents = extents_of(inputs[state.input])
+        axis = _axis(node, state.input, len(extents))
+        if node is not None and axis is not None and not isinstance(extents[axis], int):
+            caches.append(GrowingCache(state, axis, node))
+    if not caches:
+        return None
+    free = [name for name in inputs if name not in {tensor.name for tensor in graph.initializer}]
+    mask = MASK if MASK in free else ""
+    if mask and len(extents_of(inputs[mask])) != 2:
+        raise UnsupportedError(
+            f"the input {mask!r} has {len(extents_of(inputs[mask]))} axes",
+            "export the model with a mask of tokens, (batch, length), or without one",
+        )
+    positions = [name for name in POSITIONS if name in free]
+    return GrowingModel(tuple(caches), mask, positions[0] if positions else "")
+
+
+def extents_of(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
+    """Each extent, or the name of one that is open; empty if it has none."""
+    dims = value.type.tensor_type.shape.dim
+    return tuple(d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else d.dim_param for d in dims)
+
+
+def _axis(node: onnx.NodeProto | None, past: str, rank: int) -> int | None:
+    """Along which a node joins a past and new rows; None if it does something else."""
+    if node is None or node.op_type != "Concat" or len(node.input) != 2 or node.input[0] != past:
+        return None
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    return int(axis % rank) if -rank <= axis < rank else None
