@@ -25,9 +25,9 @@ MOST_ROUNDS = 1000
 class Learnt:
     """Figures of the test set, computed in numpy with the bits of a device."""
 
-    kind: str
-    examples: int
-    rounds: int
+    kind: str  # what learns
+    examples: int  # that were learnt
+    rounds: int  # how often each was learnt
     before: float | None  # None: nothing can be decided before
     accuracy: float | None  # None: of a regression
     error: float | None = None  # the mean absolute error of a regression; ``before`` is one, too

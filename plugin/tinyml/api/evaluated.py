@@ -44,21 +44,21 @@ UNKNOWN_CHIP = "?"
 class OutputDifference:
     """An output of the compiled model against that of the original, over all samples."""
 
-    output: str
-    snr_db: float
-    largest: float
+    output: str  # its name
+    snr_db: float  # signal-to-noise ratio
+    largest: float  # the largest difference
 
 
 @dataclass(frozen=True)
 class Original:
     """The original model on the same samples, in its own runtime."""
 
-    model: str
-    runtime: str
+    model: str  # its file
+    runtime: str  # onnxruntime, LiteRT, …
     changed: int | None  # decisions that differ from the original's; None if there are none
     changed_samples: tuple[int, ...]  # the first of them
     accuracy: float | None  # of the original
-    outputs: tuple[OutputDifference, ...]
+    outputs: tuple[OutputDifference, ...]  # one by one
     note: str = ""  # why outputs differ, where the cause was checked
 
 
@@ -66,15 +66,15 @@ class Original:
 class Evaluation:
     """A compiled model on a test set. Which parts there are depends on the labels."""
 
-    model: str
-    machine: str
-    samples: int
+    model: str  # its prefix in C
+    machine: str  # where it ran
+    samples: int  # of the test set
     task: str  # classes, values or raw
-    classification: Classification | None = None
-    regression: Regression | None = None
-    original: Original | None = None
+    classification: Classification | None = None  # if the labels are classes
+    regression: Regression | None = None  # if the labels are values
+    original: Original | None = None  # the original model on the same samples
     cycles: int | None = None  # of one run: measured on hardware, or estimated for an emulated core
-    cycles_measured: bool = False
+    cycles_measured: bool = False  # whether they are measured
     energies: tuple[Energy, ...] = ()  # of one run, where a figure was published for the board or core
     learnt: Learnt | None = None  # of a model that learns, if there are examples
 

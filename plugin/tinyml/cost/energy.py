@@ -15,11 +15,11 @@ import yaml
 class Energy:
     """One run on a chip, in microjoules: a range, because the figures are one."""
 
-    chip: str
-    mhz: int
-    least_microjoules: float
-    most_microjoules: float
-    source: str
+    chip: str  # whose figures were published
+    mhz: int  # its clock
+    least_microjoules: float  # of one run
+    most_microjoules: float  # of one run
+    source: str  # where the figures are from
 
     def __str__(self) -> str:
         return f"{_three_digits(self.least_microjoules)} to {_three_digits(self.most_microjoules)}"

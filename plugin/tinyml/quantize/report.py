@@ -26,8 +26,8 @@ LOST_POINTS = 1.0
 class LayerNoise:
     """One layer of the float model, and the accuracy of its output."""
 
-    name: str
-    op_type: str
+    name: str  # of the node
+    op_type: str  # as ONNX calls it
     kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float; of trees
     decibels: float | None  # signal-to-noise ratio of its output; None if it cannot be compared
     lost_here: float | None  # how much lower than that of its worst input; None next to the model's inputs
@@ -44,8 +44,8 @@ class LayerNoise:
 class Remedy:
     """An option that was tried, for a layer or an output, and what it gave."""
 
-    option: str
-    name: str
+    option: str  # such as --keep-float
+    name: str  # of the layer or output
     decibels: float  # of the outputs
 
 
@@ -53,13 +53,13 @@ class Remedy:
 class Choice:
     """A way in which ``--auto`` reaches the goal."""
 
-    name: str
+    name: str  # in words
     decibels: float
     instructions: int | None  # of one run, estimated; None if not known
     bytes: int  # of all constants
-    float_layers: int
-    int16_layers: int
-    taken: bool
+    float_layers: int  # how many are float
+    int16_layers: int  # how many have int16 activations
+    taken: bool  # whether it was chosen
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Variant:
     """The same model with other weights."""
 
     name: str  # int8, mixed or int4
-    weight_bytes: int
-    int4_layers: int
+    weight_bytes: int  # of all weights
+    int4_layers: int  # layers with four bits
     decibels: float  # at the outputs, on the calibration data
     accuracy: float | None  # on the test set if there is one, else on the calibration data
     agreement: float  # decisions as in float, on the same data
@@ -81,20 +81,20 @@ class Report:
 
     method: str  # "" if nothing has a range
     methods: Mapping[str, float]  # method -> signal-to-noise ratio of the outputs, in dB
-    samples: int
-    decibels: float
-    outputs: Mapping[str, float]
-    largest_error: float
+    samples: int  # of the calibration data that were used
+    decibels: float  # signal-to-noise ratio at the outputs
+    outputs: Mapping[str, float]  # the same for each output, in dB
+    largest_error: float  # of all outputs
     decisions: Mapping[str, float]  # of each output that decides: the share that did not change
-    accuracy_float: float | None
-    accuracy_int8: float | None
-    layers: tuple[LayerNoise, ...]
-    kept_float: tuple[str, ...]
-    int16: tuple[str, ...]
-    float_bytes: int
-    int8_bytes: int
-    sparsity: Sparsity = field(default_factory=Sparsity)
-    warnings: tuple[str, ...] = ()
+    accuracy_float: float | None  # with labels: of the float model
+    accuracy_int8: float | None  # with labels: of the int8 model
+    layers: tuple[LayerNoise, ...]  # in the order of the file
+    kept_float: tuple[str, ...]  # layers that are left in float
+    int16: tuple[str, ...]  # layers with int16 activations
+    float_bytes: int  # constants before
+    int8_bytes: int  # constants after
+    sparsity: Sparsity = field(default_factory=Sparsity)  # zeros among the weights
+    warnings: tuple[str, ...] = ()  # one line each
     steps: Mapping[str, Sequence[float]] = field(default_factory=dict)  # what was taken: before, after, in dB
     remedies: tuple[Remedy, ...] = ()  # what was tried beyond
     choices: tuple[Choice, ...] = ()  # of --auto

@@ -18,9 +18,9 @@ from tinyml.quantize.prepare import constants
 class Sparsity:
     """Counts over the weights of convolutions, dense and recurrent layers."""
 
-    weights: int = 0
-    zeros: int = 0
-    channels: int = 0
+    weights: int = 0  # all of them
+    zeros: int = 0  # among them
+    channels: int = 0  # of outputs
     dead_channels: int = 0  # all weights zero: the output is the bias, and the compiler folds it
 
     @property

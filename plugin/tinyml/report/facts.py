@@ -23,13 +23,13 @@ SCHEMA = 1
 class TensorFacts:
     """A tensor in the arena: its bytes are there from step ``first`` to step ``last``."""
 
-    name: str
+    name: str  # in the model
     shape: list[int]
-    dtype: str
+    dtype: str  # of its elements
     bytes: int
-    offset: int
-    first: int
-    last: int
+    offset: int  # in the arena, in bytes
+    first: int  # the step that writes it
+    last: int  # the last step that reads it
 
 
 @dataclass(frozen=True)
@@ -40,36 +40,38 @@ class OperandFacts:
     """
 
     role: str  # input, constant or output
-    name: str
+    name: str  # in the model
     shape: list[int]
-    dtype: str
+    dtype: str  # of its elements
     bytes: int
-    scales: list[float] = field(default_factory=list)
+    scales: list[float] = field(default_factory=list)  # none: not quantised
     zero_points: list[int] = field(default_factory=list)
-    channels: int | None = None
+    channels: int | None = None  # how many have a scale of their own
 
 
 @dataclass(frozen=True)
 class LayerFacts:
-    step: int
-    name: str
-    op: str
-    kernel: str
-    library: str
+    """One layer of the compiled model."""
+
+    step: int  # its place in the order of execution, from 0
+    name: str  # of the node in the model
+    op: str  # the operator, as the compiler calls it
+    kernel: str  # what computes it
+    library: str  # portable, cmsis-nn, or generated: loops in the model's own C
     free: bool  # no work: buffer sharing already puts the output in place
-    macs: int
-    weights_bytes: int
-    scratch_bytes: int
-    scratch_offset: int | None
+    macs: int  # multiply-accumulates of one run
+    weights_bytes: int  # its constants, in flash
+    scratch_bytes: int  # working memory, in the arena
+    scratch_offset: int | None  # of it in the arena
     live_bytes: int  # of the arena, while it runs
-    inputs: list[str]
-    outputs: list[str]
+    inputs: list[str]  # tensors that it reads
+    outputs: list[str]  # tensors that it writes
     shape: list[int]  # of its first output
-    instructions: int | None = None
+    instructions: int | None = None  # counted, if it was measured
     cycles: int | None = None  # on hardware, instead of instructions
-    cycles_estimated: int | None = None
+    cycles_estimated: int | None = None  # for memory without wait states
     label: str = ""  # what it computes: one ``op`` can be a family of operators
-    operands: list[OperandFacts] = field(default_factory=list)
+    operands: list[OperandFacts] = field(default_factory=list)  # what it reads and writes
     snr_db: float | None = None  # of its output against the float model, if that is known
     code: str = ""  # its function in the generated C; empty if it does no work
     attributes: dict[str, str] = field(default_factory=dict)  # of its operator: strides, padding, axes
@@ -79,25 +81,25 @@ class LayerFacts:
 class StageFacts:
     """The graph after a pass."""
 
-    name: str
-    layers: int
-    macs: int
-    constants_bytes: int
+    name: str  # of the pass; `import` is the graph as it was read
+    layers: int  # that are left
+    macs: int  # of one run
+    constants_bytes: int  # of weights and tables
 
 
 @dataclass(frozen=True)
 class Measured:
     """On a machine: instructions of one run, and the parts of the image."""
 
-    machine: str
-    instructions: int
-    stack_bytes: int
-    constants_bytes: int
-    kernels_bytes: int
-    glue_bytes: int
-    library_bytes: int
-    other_ram_bytes: int
-    cycles_estimated: int | None = None
+    machine: str  # such as qemu-cortex-m4
+    instructions: int  # of one run
+    stack_bytes: int  # that this run used
+    constants_bytes: int  # weights and tables, in flash
+    kernels_bytes: int  # code of the kernels
+    glue_bytes: int  # code of the model's own C
+    library_bytes: int  # code of the C library
+    other_ram_bytes: int  # variables beside arena and state
+    cycles_estimated: int | None = None  # for memory without wait states
     cycles_note: str = ""  # how they were estimated, or why they were not
     stack_bound_bytes: int | None = None  # of any run; stack_bytes is what this one used
     most_instructions: int | None = None  # of any run, as `tinyml bound` finds them
@@ -112,11 +114,11 @@ class Measured:
 class Estimated:
     """Without building or running: see ``tinyml.cost``. ``note``: how far the figures can be off."""
 
-    instructions: int | None
-    cycles: int | None
-    constants_bytes: int
-    code_bytes: int
-    note: str
+    instructions: int | None  # of one run; None: not known
+    cycles: int | None  # for memory without wait states
+    constants_bytes: int  # weights and tables
+    code_bytes: int  # what the linker will keep
+    note: str  # how far the figures can be off
     instructions_error: float | None = None  # as a part of them, from held-out layers; None: not known
 
     @property
@@ -136,14 +138,14 @@ class Image:
     Kernels are those of all models in the image. ``code_bytes`` is the model's own.
     """
 
-    file: str
-    constants_bytes: int
-    code_bytes: int
-    kernels_bytes: int
+    file: str  # the ELF file
+    constants_bytes: int  # weights and tables
+    code_bytes: int  # the model's own
+    kernels_bytes: int  # of all models in the image
     glue_bytes: int  # of the module: claims, registry, shell
     ram_bytes: int  # arena and variables of models, kernels and module
-    image_flash_bytes: int
-    image_ram_bytes: int
+    image_flash_bytes: int  # of the whole image
+    image_ram_bytes: int  # of the whole image
 
     @property
     def flash_bytes(self) -> int:
@@ -154,36 +156,38 @@ class Image:
 class Profile:
     """One run in a Zephyr image; ``unit``: instructions or cycles, ``how``: the way they were counted."""
 
-    where: str
-    unit: str
-    total: int
-    how: str
+    where: str  # the board
+    unit: str  # instructions or cycles
+    total: int  # of one run
+    how: str  # the way they were counted
 
 
 @dataclass(frozen=True)
 class Report:
-    schema: int
-    model: str
-    file: str
-    sha256: str
-    version: str
-    target: str
-    kernels: str
-    inputs: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    macs: int
-    weights_bytes: int
-    arena_bytes: int
-    arena_lower_bound_bytes: int
-    state_bytes: int
-    peak_step: int
-    layers: list[LayerFacts]
-    tensors: list[TensorFacts]
-    stages: list[StageFacts]
-    measured: Measured | None = None
-    ram_budget_bytes: int | None = None
-    flash_budget_bytes: int | None = None
-    profile: Profile | None = None
+    """What is known about a compiled model."""
+
+    schema: int  # the version of this format
+    model: str  # its prefix in C
+    file: str  # the model file
+    sha256: str  # of the file, and of its external data
+    version: str  # of this package
+    target: str  # the core
+    kernels: str  # the setting: auto, cmsis-nn or portable
+    inputs: list[dict[str, Any]]  # name, shape, dtype and bytes of each
+    outputs: list[dict[str, Any]]  # name, shape, dtype and bytes of each
+    macs: int  # multiply-accumulates of one run
+    weights_bytes: int  # all constants
+    arena_bytes: int  # working memory of a run
+    arena_lower_bound_bytes: int  # no plan needs less
+    state_bytes: int  # RAM that is kept between runs
+    peak_step: int  # the layer at which most bytes are in use
+    layers: list[LayerFacts]  # in the order of execution
+    tensors: list[TensorFacts]  # in the arena
+    stages: list[StageFacts]  # the graph after each pass that changed it
+    measured: Measured | None = None  # with --on
+    ram_budget_bytes: int | None = None  # --ram, the board's, or that of tinyml.yaml
+    flash_budget_bytes: int | None = None  # --flash, the board's, or that of tinyml.yaml
+    profile: Profile | None = None  # with -b, in a Zephyr image
     mhz: float | None = None  # the core's clock, if it was given
     notes: list[str] = field(default_factory=list)  # what to know about how the model was read
     accuracy: list[str] = field(default_factory=list)  # what quantising and evaluating found, one line each

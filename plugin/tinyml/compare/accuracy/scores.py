@@ -16,8 +16,8 @@ from tinyml.ir import Array
 class ClassScore:
     """One class: of its samples, how many were found; of those found, how many are right."""
 
-    name: str
-    samples: int
+    name: str  # of the class
+    samples: int  # of this class in the test set
     recall: float | None  # None without samples of this class
     precision: float | None  # None if no sample was given this class
 
@@ -26,19 +26,19 @@ class ClassScore:
 class Classification:
     """Rows of ``confusion`` are correct classes, columns are decisions."""
 
-    accuracy: float
-    classes: tuple[ClassScore, ...]
-    confusion: tuple[tuple[int, ...], ...]
+    accuracy: float  # the share of right decisions
+    classes: tuple[ClassScore, ...]  # one by one
+    confusion: tuple[tuple[int, ...], ...]  # counts of samples
 
 
 @dataclass(frozen=True)
 class Regression:
     """Errors of predicted values; ``r2`` is None if all labels are equal."""
 
-    mae: float
-    rmse: float
-    largest: float
-    r2: float | None
+    mae: float  # mean absolute error
+    rmse: float  # root of the mean squared error
+    largest: float  # the largest error
+    r2: float | None  # coefficient of determination
 
 
 def classify(decisions: Array, labels: Array, names: Sequence[str] = ()) -> Classification:
