@@ -35,6 +35,7 @@ from tinyml.verbs.base import build_parser
 from tinyml.verbs.settings import OF_THE_MODEL
 from tools import (
     benchmark_bars,
+    docs_c_api,
     docs_errors,
     docs_json,
     docs_llms,
@@ -45,18 +46,6 @@ from tools import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
-C_API = {
-    "tinyml.h": "Models",
-    "values.h": "Real numbers in and out",
-    "stream.h": "Streams of samples",
-    "decision.h": "Decisions over time",
-    "player.h": "Models that are data",
-    "slot.h": "Models in slots",
-    "slot_receiver.h": "Receiving a model",
-}
-"""Headers that applications include; the others are for generated code."""
-
 SCHEMA = "tinyml.schema.json"
 """Beside the first page: editors read it from there."""
 
@@ -149,19 +138,10 @@ def _settings() -> list[str]:
     return lines
 
 
-def c_api() -> str:
-    """The headers themselves: their comments are the reference."""
-    lines = ["# C API", "", "A model called `kws` gives `kws.h`; these headers serve every model.", ""]
-    for name, title in C_API.items():
-        code = (HEADERS / name).read_text(encoding="utf-8")
-        lines += [f"## {title}: `<tinyml/{name}>`", "", "```c", code.rstrip(), "```", ""]
-    return "\n".join(lines)
-
-
 REFERENCES = {
     "commands": commands,
     "python_api": python_api,
-    "c_api": c_api,
+    "c_api": docs_c_api.page,
     "json": docs_json.page,
     "errors": docs_errors.page,
     "notebook": docs_notebook.page,

@@ -56,7 +56,8 @@ def page() -> str:
     """One table per class, with the comments that the fields have in the source."""
     lines = ["# JSON files", "", INTRODUCTION]
     for title, content in (("`NAME.json` of `compile`", _summary()), ("`cost --json`", _cost())):
-        text = NUMBERS.sub(lambda m: "".join(m[0].split()).replace(",", ", "), json.dumps(_shortened(content), indent=1))
+        text = json.dumps(_shortened(content), indent=1)
+        text = NUMBERS.sub(lambda m: "".join(m[0].split()).replace(",", ", "), text)
         lines += [f"## {title}", "", EXAMPLE, "", "```json", text, "```", ""]
     for title, kinds in FILES.items():
         lines += [f"## {title}", ""]

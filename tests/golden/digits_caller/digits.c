@@ -29,7 +29,7 @@
 #include <tinyml/crc32.h>
 #endif
 
-#if DIGITS_SET != 0xd129c7d8fc5d78f || DIGITS_WEIGHTS_SET != 0x02e6585fa07ba41
+#if DIGITS_SET != 0xca8628005058fd9 || DIGITS_WEIGHTS_SET != 0x02e6585fa07ba41
 #error "digits.c needs the header and the tables that were generated with it: generate all again"
 #endif
 

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /** Identifies this header; digits.c refuses any other. */
-#define DIGITS_SET 0xd129c7d8fc5d78f
+#define DIGITS_SET 0xca8628005058fd9
 
 /** RAM for the tensors of one run. */
 #define DIGITS_ARENA_BYTES 1376
@@ -39,8 +39,8 @@ extern "C" {
 
 /**
  * Compute the outputs from the inputs, all in memory of the caller: at least as many bytes as the macros
- * above say, aligned to their element type, none overlapping another. Inputs are only read. Returns 0, TINYML_EINVAL if a buffer
- * is NULL or not aligned, or TINYML_ECORRUPT (see TINYML_CHECK_WEIGHTS).
+ * above say, aligned to their element type, none overlapping another. Inputs are only read. Returns 0,
+ * TINYML_EINVAL if a buffer is NULL or not aligned, or TINYML_ECORRUPT (see TINYML_CHECK_WEIGHTS).
  */
 int digits_run(const float *input, float *output);
 
