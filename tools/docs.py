@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, get_args, get_origin
@@ -114,8 +115,18 @@ def python_api() -> str:
     for name in sorted(set(tinyml.__all__) - {"__version__"}, key=_functions_first):
         kind = "autoclass" if isinstance(getattr(tinyml, name), type) else "autofunction"
         lines += [f".. {kind}:: tinyml.{name}", "   :members:" if kind == "autoclass" else ""]
+        lines += ["", *_fields(getattr(tinyml, name))]
         lines += ["", *_settings(), ""] if name == "compile" else [""]
     return "\n".join([*lines, "```", ""])
+
+
+def _fields(found: object) -> list[str]:
+    """The fields of a dataclass with their comments, of which Sphinx knows nothing."""
+    if not isinstance(found, type) or not is_dataclass(found):
+        return []
+    notes = docs_json.comments(found)
+    names = [field.name for field in fields(found) if notes.get(field.name) and field.repr]
+    return [*(f"   - ``{name}``: {notes[name].replace('`', '``')}" for name in names), ""]
 
 
 def _described(name: str, module: ModuleType) -> str:

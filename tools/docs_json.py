@@ -62,7 +62,7 @@ def page() -> str:
     for title, kinds in FILES.items():
         lines += [f"## {title}", ""]
         for kind in kinds:
-            notes = _comments(kind)
+            notes = comments(kind)
             lines += [
                 f"### {kind.__name__}",
                 "",
@@ -106,7 +106,7 @@ def _type(annotation: object) -> str:
     return str(annotation).replace(" | ", " or ")
 
 
-def _comments(kind: Any) -> dict[str, str]:
+def comments(kind: Any) -> dict[str, str]:
     """What stands behind a field on its line."""
     source = inspect.getsource(kind)
     lines = source.splitlines()

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class CompiledModel:
     """Plain C and its memory plan. ``files`` maps file names to text."""
 
-    model: Model = field(repr=False)
-    options: Options = field(repr=False)
-    built: Compiled = field(repr=False)
+    model: Model = field(repr=False)  # what was compiled
+    options: Options = field(repr=False)  # with which settings
+    built: Compiled = field(repr=False)  # graph, plan and files, for inspection
     stages: tuple[StageFacts, ...] = field(repr=False)  # the graph after each pass
 
     def __repr__(self) -> str:
@@ -53,10 +53,12 @@ class CompiledModel:
 
     @property
     def target(self) -> str:
+        """The core that the C is for."""
         return str(self.summary["target"])
 
     @property
     def files(self) -> Mapping[str, str]:
+        """The generated files: their text by name."""
         return self.built.files
 
     @property
@@ -66,10 +68,12 @@ class CompiledModel:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
+        """Name, shape and type of each input."""
         return tuple(Port.of(self.built.graph.tensors[name]) for name in self.built.graph.inputs)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
+        """Name, shape and type of each output."""
         return tuple(Port.of(self.built.graph.tensors[name]) for name in self.built.graph.outputs)
 
     @property

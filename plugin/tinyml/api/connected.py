@@ -45,13 +45,14 @@ PROFILED_RUNS = 3
 class DeviceProfile:
     """Cycles of a run and of its layers, on the clock of the device."""
 
-    model: str
-    cycles: int
-    layers: tuple[int, ...]
-    clock_hz: int
+    model: str  # its name on the device
+    cycles: int  # of one run
+    layers: tuple[int, ...]  # those of each layer
+    clock_hz: int  # of the counter
 
     @property
     def milliseconds(self) -> float:
+        """One run, by the clock of the device."""
         return 1000 * self.cycles / self.clock_hz
 
     def _repr_html_(self) -> str:

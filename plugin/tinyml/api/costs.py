@@ -32,32 +32,32 @@ from tinyml.ir import Shape
 class LayerCost:
     """One layer; ``instructions`` is None if its kernel was never measured."""
 
-    name: str
-    op: str
-    kernel: str
-    macs: int
-    weights_bytes: int
-    instructions: int | None
+    name: str  # of the node in the model
+    op: str  # the operator
+    kernel: str  # what computes it
+    macs: int  # multiply-accumulates
+    weights_bytes: int  # its constants
+    instructions: int | None  # of one run
 
 
 @dataclass(frozen=True)
 class Cost:
     """Memory is exact; code, instructions and cycles are estimates. What is not known is None."""
 
-    model: str
-    target: str
-    arena_bytes: int
-    state_bytes: int
-    weights_bytes: int
-    code_bytes: int | None
+    model: str  # its prefix in C
+    target: str  # the core
+    arena_bytes: int  # RAM for the tensors of one run
+    state_bytes: int  # RAM that is kept between runs
+    weights_bytes: int  # constants, in flash
+    code_bytes: int | None  # estimated
     flash_bytes: int | None  # weights, tables and code
-    macs: int
-    instructions: int | None
+    macs: int  # multiply-accumulates of one run
+    instructions: int | None  # of one run
     cycles: int | None  # for memory without wait states
-    layers: tuple[LayerCost, ...]
+    layers: tuple[LayerCost, ...]  # in the order of execution
     energies: tuple[Energy, ...]  # of one run, on chips with this core whose energy was published
     note: str  # how far the estimates can be off, or why there are none
-    board: Board | None = None
+    board: Board | None = None  # if one was given
     instructions_error: float | None = None  # as a part of them, from held-out layers; None: not known
     counted_on: str = ""  # the emulated core that counted them, if they are no estimate
 
@@ -85,6 +85,7 @@ class Cost:
 
     @property
     def ram_bytes(self) -> int:
+        """Arena and state."""
         return self.arena_bytes + self.state_bytes
 
     def milliseconds(self, mhz: float) -> float | None:

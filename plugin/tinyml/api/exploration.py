@@ -39,23 +39,23 @@ class Board:
 class Point:
     """One way to build a model, and what it costs."""
 
-    optimize: str
-    kernels: str
+    optimize: str  # the setting
+    kernels: str  # the setting
     weights: str  # flash or ram
     precision: str  # float, int8, int16, mixed or int4; empty for the model as it is
-    ram_bytes: int = 0
-    flash_bytes: int = 0
-    weights_bytes: int = 0
-    instructions: int | None = None
-    cycles: int | None = None
+    ram_bytes: int = 0  # arena, state, and weights if they are there
+    flash_bytes: int = 0  # weights, tables and code
+    weights_bytes: int = 0  # constants
+    instructions: int | None = None  # of one run
+    cycles: int | None = None  # of one run, estimated
     quality: str = ""  # what quantising it lost
     decibels: float | None = None  # signal-to-noise ratio of the outputs, if it was quantised
     accuracy: float | None = None  # share of right decisions on the calibration data, if that has labels
     lost_points: float = 0.0  # of accuracy; without labels, per cent of decisions that changed
-    fits: bool = True
+    fits: bool = True  # whether the board has the memory, if there is a board
     best: bool = False  # no other point of the same precision is better in one respect and no worse in others
     same_as: str = ""  # the settings of an earlier point with the same costs
-    quantize: Request | None = field(default=None, repr=False)
+    quantize: Request | None = field(default=None, repr=False)  # the settings of `quantize:`
     instructions_error: float | None = None  # of an estimate, as a part of it; 0 if they were counted
 
     @property
@@ -135,9 +135,9 @@ class Point:
 class Exploration:
     """All points of a model on a board."""
 
-    model: str
-    place: Board
-    points: tuple[Point, ...]
+    model: str  # its prefix in C
+    place: Board  # board or core, with its memory
+    points: tuple[Point, ...]  # all of them
     failures: Mapping[str, str]  # why a point cannot be built, by its settings
     how: str  # estimated, counted on a machine, or measured on a board
 
@@ -164,6 +164,7 @@ class Exploration:
 
     @property
     def best_settings(self) -> frozenset[str]:
+        """The settings of the best points."""
         return frozenset(point.settings for point in self.front)
 
     @property

@@ -26,7 +26,7 @@ from tinyml.settings.quantize_request import Request, Scaling, parse_goal
 class QuantizedModel(Model):
     """An int8 model as an ONNX file in memory, and what it lost."""
 
-    report: Report = field(kw_only=True)
+    report: Report = field(kw_only=True)  # the loss of accuracy, layer by layer
 
     def __repr__(self) -> str:
         return f"<QuantizedModel {self.name}: {self.report.headline()}>"

@@ -25,7 +25,7 @@ from tinyml.report.markdown import markdown
 class ModelReport:
     """What `tinyml report` shows. In a notebook it is the page; ``facts`` has all of it as plain data."""
 
-    facts: Report = field(repr=False)
+    facts: Report = field(repr=False)  # as plain data
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -87,21 +87,21 @@ def report(model: ModelLike, *, on: Machine | None = None, example: Any = None) 
 class ProfiledLayer:
     """One layer of a run. Layers that do no work have 0 instructions."""
 
-    name: str
-    kind: str
-    instructions: int
-    cycles_estimated: int | None
-    macs: int
+    name: str  # of the node in the model
+    kind: str  # what it computes
+    instructions: int  # of one run
+    cycles_estimated: int | None  # for memory without wait states
+    macs: int  # multiply-accumulates
 
 
 @dataclass(frozen=True)
 class LayerProfile:
     """What `tinyml profile` prints: instructions of a run and of its layers, counted on an emulated core."""
 
-    model: str
-    machine: str
-    instructions: int
-    layers: tuple[ProfiledLayer, ...] = field(repr=False)
+    model: str  # its prefix in C
+    machine: str  # where it ran
+    instructions: int  # of one run
+    layers: tuple[ProfiledLayer, ...] = field(repr=False)  # in the order of execution
 
     def _repr_html_(self) -> str:
         rows = [(one.name, one.kind, f"{one.instructions:,}", f"{one.macs:,}") for one in self.layers]

@@ -26,8 +26,8 @@ class RunResult:
     """Outputs, and what the machine counted (None on the host, which does not count)."""
 
     runs: tuple[Mapping[str, Array], ...]  # the outputs of each run by name
-    machine: str
-    arena_bytes: int
+    machine: str  # where it ran
+    arena_bytes: int  # RAM for the tensors of one run
     instructions: tuple[int, ...] | None = None  # one per run
     stack_bytes: int | None = None  # the deepest of all runs
     cycles: tuple[int, ...] | None = None  # one per run, on a connected device

@@ -37,20 +37,20 @@ class Candidate:
     it; if it is missing, that is not known.
     """
 
-    number: int
-    parameters: Mapping[str, Any]
-    costs: Mapping[str, float]
+    number: int  # of the trial
+    parameters: Mapping[str, Any]  # that ``build`` asked for
+    costs: Mapping[str, float]  # by name
     score: float | None = None  # None if it was pruned or failed
-    why: str = ""
+    why: str = ""  # it was not trained; empty if it was
 
 
 @dataclass(frozen=True)
 class SearchResult:
     """All candidates of a study, and those that no other one beats in every objective."""
 
-    objectives: tuple[str, ...]
-    budget: Mapping[str, float]
-    candidates: tuple[Candidate, ...]
+    objectives: tuple[str, ...]  # score first
+    budget: Mapping[str, float]  # the limits
+    candidates: tuple[Candidate, ...]  # all finished trials
     front: tuple[Candidate, ...]  # by falling score
 
     @property

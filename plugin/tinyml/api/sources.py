@@ -49,10 +49,10 @@ class Port:
 class Model:
     """A model as a file: on disk (``path``) or in memory (``stored``)."""
 
-    name: str
-    path: Path | None = None
+    name: str  # the prefix in C
+    path: Path | None = None  # None: in memory
     stored: bytes = field(default=b"", repr=False)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)  # of inputs that the file leaves open
     chosen: tuple[str, ...] = ()  # the outputs to keep; none: all
 
     @property
@@ -62,10 +62,12 @@ class Model:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
+        """Name, shape and type of each input."""
         return tuple(Port.of(self._graph.tensors[name]) for name in self._graph.inputs)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
+        """Name, shape and type of each output."""
         return tuple(Port.of(self._graph.tensors[name]) for name in self._graph.outputs)
 
     def save(self, path: str | Path) -> None:

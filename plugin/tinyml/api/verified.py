@@ -23,10 +23,10 @@ from tinyml.harness import Standalone, find_machine
 class Verification:
     """What `tinyml verify` prints. True where it agrees: ``assert tinyml.verify(model)``."""
 
-    model: str
-    machine: str
-    reference: str
-    agrees: bool
+    model: str  # its prefix in C
+    machine: str  # where the C ran
+    reference: str  # what it was compared with
+    agrees: bool  # within the tolerance
     equal: int  # values that are equal
     values: int  # of all values
     outputs: tuple[tuple[int, str, str], ...]  # sample, output, and how it compares, in words

@@ -64,19 +64,20 @@ class LayerBound:
 class Bound:
     """What no run exceeds, whatever its inputs are."""
 
-    model: str
-    core: str
-    instructions: int
-    least_instructions: int
+    model: str  # its prefix in C
+    core: str  # for which it is linked
+    instructions: int  # the most of any run
+    least_instructions: int  # the least of any run
     cycles: int | None  # at zero wait states by Arm's tables; None where there are none
-    stack_bytes: int
-    layers: tuple[LayerBound, ...]
-    written: tuple[Written, ...]
-    assumptions: tuple[str, ...]
-    branches_by_data: int
+    stack_bytes: int  # the most of any run
+    layers: tuple[LayerBound, ...]  # the most of each layer
+    written: tuple[Written, ...]  # which bytes a run may write
+    assumptions: tuple[str, ...]  # what must hold
+    branches_by_data: int  # which were followed both ways
 
     @property
     def varies(self) -> bool:
+        """Whether inputs decide how many instructions a run takes."""
         return self.instructions != self.least_instructions
 
     def as_json(self) -> dict[str, Any]:

@@ -62,17 +62,17 @@ class ClassFigures:
 class Figures:
     """What a model has seen and decided in a period."""
 
-    name: str
+    name: str  # of the model
     sha256: str  # the first eight bytes
-    version: int
-    runs: int
-    most_runs: int
-    errors: int
-    cycles_min: int
-    cycles_mean: float
-    cycles_max: int
-    inputs: tuple[ValueFigures, ...]
-    outputs: tuple[ValueFigures | ClassFigures, ...]
+    version: int  # of the model, as its file has it
+    runs: int  # in this period
+    most_runs: int  # that a period can have
+    errors: int  # runs that failed
+    cycles_min: int  # of one run
+    cycles_mean: float  # of one run
+    cycles_max: int  # of one run
+    inputs: tuple[ValueFigures, ...]  # one by one
+    outputs: tuple[ValueFigures | ClassFigures, ...]  # one by one
     raw: Mapping[str, Any] = field(repr=False)  # the counters themselves
     channels: tuple[ValueFigures, ...] = ()  # of the first input, if they are counted one by one
 

@@ -32,7 +32,7 @@ def quantized_types(layer: Layer) -> bool:
 
 
 def small_factors(layer: Layer[ConvTranspose]) -> bool:
-    """The rescaling factor from accumulator to int16 output is below 2**14."""
+    """The rescaling factor from accumulator to int16 output is below 2¹⁴."""
     return layer.output.dtype is not DType.INT16 or largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 

@@ -30,7 +30,7 @@ def bytes_or_halves(layer: Layer) -> bool:
 
 
 def narrow_or_small(layer: Layer[Weighted]) -> bool:
-    """With int16, the bias is int64 and the factor from sums to outputs is below 2**14."""
+    """With int16, the bias is int64 and the factor from sums to outputs is below 2¹⁴."""
     return layer.input(0).dtype is DType.INT8 or (wide_bias(layer) and small_factors(layer))
 
 

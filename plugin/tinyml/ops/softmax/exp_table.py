@@ -76,7 +76,7 @@ def rows_by_table(plan: Plan, x: Array, y: Tensor, axis: int, hidden: Array | No
 
 
 def bytes_to_bytes(layer: Layer[SoftmaxTable]) -> bool:
-    """Input and output are int8 or uint8, quantised per tensor, and the output has a scale above 2**-16."""
+    """Input and output are int8 or uint8, quantised per tensor, and the output has a scale above 2⁻¹⁶."""
     x, y = layer.input(0), layer.output
     return lookup.takes(x, y) and quant_of(y).scale > 2.0**-16 and x.shape[layer.op.axis] < 1 << 16
 

@@ -96,7 +96,7 @@ class SoftmaxInt8(InPlace[Softmax]):
 
 
 def int16_form(layer: Layer) -> bool:
-    """Input and output are int16 with zero points of 0; the output has scale 2**-15."""
+    """Input and output are int16 with zero points of 0; the output has scale 2⁻¹⁵."""
     return int16.has_integer_form(layer.input(0), layer.output)
 
 

@@ -35,7 +35,7 @@ def wide_bias(layer: Layer) -> bool:
 
 
 def small_factors(layer: Layer[Weighted]) -> bool:
-    """The rescaling factor from accumulator to output is below 2**14."""
+    """The rescaling factor from accumulator to output is below 2¹⁴."""
     return largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 
