@@ -107,6 +107,13 @@ def test_a_float_model_is_priced_in_int8(capsys: pytest.CaptureFixture[str]) -> 
     assert "instead of a float one" not in said
 
 
+def test_settings_that_add_nothing_are_not_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows need more RAM than `optimize ram` alone, for this model."""
+    said = complaint(capsys, "model.onnx", "ram=1000")
+    assert "`--optimize ram` (" in said
+    assert "--optimize ram --io rows" not in said
+
+
 def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
     assert "which comes closest of all settings" in complaint(capsys, "model.onnx", "ram=1")
 

@@ -91,6 +91,8 @@ def test_lines_of_the_manifest_can_be_read_back(tmp_path: Path) -> None:
     explored = tinyml.explore(FLOAT, target="cortex-m4", calibration=digits()[0][:64])
     assert {point.precision for point in explored.points} == {"float", "int8", "int16", "int4"}
     assert not explored.failures
+    counts = rf"{len(explored.points)} points on cortex-m4, \d+ of them best"
+    assert re.fullmatch(rf"<Exploration of \w+: {counts}; suggested: .+ bytes of RAM>", repr(explored))
     for point in explored.points:
         text = f"models:\n  - name: a\n    file: a.onnx\n{point.yaml}\n"
         (entry,) = manifest.parse(text, "x").models

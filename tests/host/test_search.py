@@ -64,6 +64,8 @@ def test_what_exceeds_the_budget_is_not_trained() -> None:
         return float(trial.params["width"])
 
     found = tinyml.search(build, train, budget={"ram": 4 * (8 + 32)}, trials=12, seed=3)
+    assert repr(found).startswith("<SearchResult: 12 candidates, ")
+    assert "; best: " in repr(found)
     assert len(found.candidates) == 12
     within = [one for one in found.candidates if one.parameters["width"] <= 32]
     assert 0 < len(within) < 12

@@ -131,7 +131,7 @@ class Point:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exploration:
     """All points of a model on a board."""
 
@@ -239,6 +239,16 @@ class Exploration:
         title = f"bytes of {'RAM' if against == 'ram' else 'flash'}"
         # A point can be on the front for its flash although RAM and cycles are no better: no line joins them.
         return pareto.scatter(points, title, "cycles" if timed else "instructions", limit, joined=False)
+
+    def __repr__(self) -> str:
+        words = f"{len(self.points)} points on {self.place.name}, {len(self.front)} of them best"
+        chosen = self.suggested
+        line = (
+            f"; suggested: {chosen.settings or 'the default'}, {chosen.ram_bytes:,} bytes of RAM"
+            if chosen
+            else ""
+        )
+        return f"<Exploration of {self.model}: {words}{line}>"
 
     def _repr_html_(self) -> str:
         return self.plot() + table(self.rows(), HEAD)

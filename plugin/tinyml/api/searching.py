@@ -44,7 +44,7 @@ class Candidate:
     why: str = ""  # it was not trained; empty if it was
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult:
     """All candidates of a study, and those that no other one beats in every objective."""
 
@@ -52,6 +52,12 @@ class SearchResult:
     budget: Mapping[str, float]  # the limits
     candidates: tuple[Candidate, ...]  # all finished trials
     front: tuple[Candidate, ...]  # by falling score
+
+    def __repr__(self) -> str:
+        trained = sum(one.score is not None for one in self.candidates)
+        best = f"; best: {_words(self.front[0].parameters)}, {self.front[0].score:.4g}" if self.front else ""
+        counts = f"{len(self.candidates)} candidates, {trained} trained, {len(self.front)} best"
+        return f"<SearchResult: {counts}{best}>"
 
     @property
     def best(self) -> Candidate:

@@ -104,7 +104,13 @@ def ways_out(
         way = Way(settings, needed(compiled), _times(_instructions(compiled), time_now))
         if way.bytes < bytes_now:
             found.setdefault(way.bytes, way)  # the same bytes with more settings are no other way
-    return tuple(sorted(found.values(), key=lambda way: (len(way.settings), way.slower or 1, way.bytes)))
+    ways = [way for way in found.values() if not any(_is_in_vain(way, other) for other in found.values())]
+    return tuple(sorted(ways, key=lambda way: (len(way.settings), way.slower or 1, way.bytes)))
+
+
+def _is_in_vain(way: Way, other: Way) -> bool:
+    """Whether a way has all settings of another one, and more, and needs no less."""
+    return other.settings.items() < way.settings.items() and other.bytes <= way.bytes
 
 
 def fitting(ways: Sequence[Way], limit_bytes: int, place: str) -> list[str]:
