@@ -316,12 +316,19 @@ GROUPED = {
     )
 }
 SPREAD_BYTES = {f"{name}_of_bytes": case for name, case in SPREAD.items()}
+INT16_LINES = (
+    *("depthwise_16_large", "depthwise_64_large", "depthwise_128", "depthwise_17_small"),
+    *("depthwise_2x2", "depthwise_row"),
+)
+"""Layers whose outputs are walked in lines."""
+
 INT16 = {
     f"int16_{name}": case
     for name, case in [
         *list(POINTWISE.items())[::8],
         *list(WINDOWS.items())[::6],
         *list(DEPTHWISE.items())[::6],
+        *((name, DEPTHWISE[name]) for name in INT16_LINES),
         *list(DENSE.items())[::8],
         *list(GROUPED.items())[::8],
         *SPREAD.items(),

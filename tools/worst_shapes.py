@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count layers of unusual shapes, and list the worst: ``python -m tools.worst_shapes [--measure] [--on ...]``
 
-``--measure`` counts the layers of ``tools/sampled_shapes.py`` on emulated cores into
-benchmarks/shape_counts.json, with the kernels that the compiler chooses by default. Without it, only the page
-docs/WORST_SHAPES.md is written from that file.
+``--measure`` counts the layers of ``tools/sampled_shapes.py`` and the models of ``tools/int16_models.py`` on
+emulated cores into benchmarks/shape_counts.json, with the kernels that the compiler chooses by default.
+Without it, only the page docs/WORST_SHAPES.md is written from that file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tinyml.base.whole_files import write_whole
 from tinyml.memory.select import select
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.framework.kernel import Library
+from tools import int16_models
 from tools.environment import ROOT
 from tools.kernel_counts import computed
 from tools.sampled_shapes import TYPES, Shaped, as_graph, in_parts, multiplications, plain_channels, sampled
@@ -51,7 +52,7 @@ class ShapeCount:
 
 
 def load() -> tuple[str, list[ShapeCount]]:
-    """The day of the counts, and the counts."""
+    """The day of the counts, and the counts; those of whole models have no kernel."""
     if not RECORD.is_file():
         return "", []
     record = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -124,6 +125,31 @@ def table(machine: str, kind: str, counts: Iterable[ShapeCount], shapes: Mapping
     return [*lines, ""]
 
 
+MODELS = """## int16 activations in whole models
+
+Two models with random weights, on int16 activations and on int8 (`tools/int16_models.py`): the keyword
+spotter of MLPerf Tiny without its softmax, and a 1-D denoiser of three convolutions with stride 2 and
+three transposed ones. Weights are int8 in flash in both. A Helium instruction multiplies eight pairs of
+int16 or sixteen of int8, so twice the instructions are the least that inner loops take there.
+
+| model | core | int16, per multiplication | int8 | int16 / int8 |
+|---|---|---:|---:|---:|"""
+
+
+def models(counts: Iterable[ShapeCount]) -> list[str]:
+    """The table of whole models."""
+    whole = {(one.machine, one.kind, one.layer): one for one in counts if not one.kernel}
+    lines = []
+    for name in int16_models.MODELS:
+        for machine in MACHINES:
+            wide, narrow = (whole.get((machine, kind, name)) for kind in ("int16", "int8"))
+            if wide and narrow:
+                times = wide.instructions / narrow.instructions
+                core = machine.removeprefix("qemu-")
+                lines.append(f"| {name} | {core} | {wide.each:.2f} | {narrow.each:.2f} | {times:.2f} |")
+    return [MODELS, *lines, ""] if lines else []
+
+
 HEAD = """# The worst shapes
 
 <!-- Written by `python -m tools.worst_shapes`; do not edit. -->
@@ -152,6 +178,7 @@ def page(date: str, counts: Iterable[ShapeCount]) -> str:
         for machine in MACHINES:
             if (machine, kind) in pairs:
                 lines += table(machine, kind, counts, shapes)
+    lines += models(counts)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -163,7 +190,17 @@ def measure(machines: Iterable[str], kinds: Iterable[str], only: str) -> list[Sh
             for some in in_parts(shapes, AT_ONCE):
                 counts += count(machine, kind, some)
                 print(f"{machine}: {len(counts)} counts", flush=True)
+            if kind == "int16":
+                counts += whole_models(machine, only)
     return counts
+
+
+def whole_models(machine: str, only: str) -> Iterator[ShapeCount]:
+    """On int16, and on int8 beside it."""
+    for name in int16_models.MODELS:
+        for kind in int16_models.KINDS if only in name else ():
+            run = int16_models.run(name, kind, machine)
+            yield ShapeCount(machine, kind, name, "", run.instructions, run.multiplications)
 
 
 def main() -> int:
@@ -183,7 +220,8 @@ def main() -> int:
             for one in found:
                 print(f"{one.machine} {one.kind} {one.layer}: {one.each:.2f} {one.kernel}")
             return 0
-        kept = [one for one in counts if one.machine not in machines or one.kind not in kinds]
+        again = {(one.machine, one.kind, one.layer) for one in found}
+        kept = [one for one in counts if (one.machine, one.kind, one.layer) not in again]
         date, counts = datetime.now(timezone.utc).date().isoformat(), [*kept, *found]
         save(date, counts)
     write_whole(PAGE, page(date, counts).encode())

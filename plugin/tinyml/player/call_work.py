@@ -48,7 +48,8 @@ def _taps(members: Members) -> int:
 
 
 def _conv(members: Members) -> int:
-    channels = int(members[".window.in_c"]) // int(members.get(".groups", "1"))
+    ins = int(members[".window.in_c"])
+    channels = ins // (int(members.get(".groups", "1")) or ins)  # 0 groups: each channel is one
     return _outputs(members) * (_taps(members) * channels + 1)
 
 

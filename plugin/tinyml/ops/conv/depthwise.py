@@ -31,6 +31,7 @@ from tinyml.ops.conv.depthwise_vectors import (
     DepthwiseNibblesVector,
 )
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
+from tinyml.ops.conv.planes_int16 import DepthwisePlanesInt16
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
@@ -126,6 +127,7 @@ register_kernels(
     DepthwiseHalves(),
     DepthwisePlanes(),
     DepthwiseConvInt16Helium(),
+    DepthwisePlanesInt16(),
     DepthwiseConvInt16Dsp(),
     DepthwiseConvInt16(),
     DepthwiseIntoFloat(),

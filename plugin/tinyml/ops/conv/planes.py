@@ -112,7 +112,7 @@ class DepthwisePlanes(Kernel[Convolution]):
         sheet.include("<tinyml/depthwise_conv.h>")
         members = self.tables(layer, sheet, filters, across)
         if across:
-            members = {_turned(member): value for member, value in members.items()}
+            members = {turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
         sheet.call(function, name, sheet.x(), sheet.y(), sheet.scratch, *(f"&{loop}" for loop in loops))
@@ -272,7 +272,7 @@ def _work_of_halves(out: Pair, kernel: Sequence[int]) -> int:
     return -(-out[0] // 2) * (16 + out[1] * (70 + rows * (6 + 10 * -(-taps // 2))))
 
 
-def _turned(member: str) -> str:
+def turned(member: str) -> str:
     """The member of a window that takes this one's place where rows and columns are exchanged."""
     others = {".window.pad_top": ".window.pad_left", ".window.pad_left": ".window.pad_top"}
     if member in others or member[-2:] not in ("_h", "_w"):

@@ -24,7 +24,7 @@ from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
-from tinyml.ops.weighted.int16_dsp import DenseInt16Dsp
+from tinyml.ops.weighted.int16_dsp import DenseInt16Dsp, DenseInt16Helium
 from tinyml.ops.weighted.into_float import DenseIntoFloat
 from tinyml.ops.weighted.nibbles import (
     EIGHT_WORDS,
@@ -354,6 +354,7 @@ register_kernels(
     DenseDsp(),
     DenseQuads(),
     DenseInt8(),
+    DenseInt16Helium(),
     DenseInt16Dsp(),
     DenseInt16(),
     DenseComputed(),

@@ -65,7 +65,7 @@ class ConvInt16(Kernel[Convolution]):
         sheet.include("<tinyml/conv_s16.h>")
         members = {
             **geometry(layer),
-            ".groups": layer.input(0).shape[3] // weights.shape[3],
+            ".groups": self.groups(layer),
             ".weights": sheet.table("weights", weights),
             **scaling(layer, sheet),
         }
@@ -76,12 +76,27 @@ class ConvInt16(Kernel[Convolution]):
         """Weights with the output channels first."""
         return layer.input(1).value
 
+    def groups(self, layer: Layer[Convolution]) -> int:
+        """Groups of input channels."""
+        return layer.input(0).shape[3] // self.filters(layer).shape[3]
+
 
 class DepthwiseConvInt16(ConvInt16):
     """A convolution in which every input channel is a group."""
 
     def filters(self, layer: Layer[Convolution]) -> Array:
         return np.ascontiguousarray(np.transpose(layer.input(1).value, (3, 1, 2, 0)))
+
+
+class DepthwiseChannelsInt16(DepthwiseConvInt16):
+    """The same channel by channel, each copied first: what the player does where outputs replace inputs."""
+
+    def groups(self, layer: Layer[Convolution]) -> int:
+        return 0
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """What one filter sees, and a channel."""
+        return super().scratch_bytes(layer, target) + 2 * int(np.prod(layer.input(0).shape[1:3]))
 
 
 class DenseInt16(Kernel[Weighted]):

@@ -26,6 +26,7 @@ from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_
 WINDOWS = 4
 PAIR_BYTES = "for every 2 filters: two elements of each in a word, in turn"
 VECTOR_BYTES = "for every 2 filters: eight elements of each in turn"
+FOUR_VECTORS = "for every 4 filters: eight elements of each in turn"
 FOUR_BYTES = "for every 4 filters: two elements of each in two words, in turn"
 
 
@@ -150,6 +151,14 @@ class ConvInt16Helium(ConvInt16Dsp):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
+        """Windows are not copied where they are whole vectors of the input."""
+        one = layer.input(0).shape[3] == layer.input(1).shape[3]
+        return forwards(layer, copied=False, together=WINDOWS) if one else ()
+
+    def window_bytes(self, elements: int) -> int:
+        return 2 * WINDOWS * (-(-elements // self.whole) * self.whole)
+
     def weights(self, rows: Array, sheet: Sheet, name: str = "weights") -> str:
         groups, count, size = rows.shape
         filled = np.pad(rows, ((0, 0), (0, count % 2), (0, -size % self.whole)))
@@ -220,14 +229,33 @@ class DenseInt16Dsp(Kernel[Weighted]):
 
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv_s16.h>")
-        weights = _in_turn(layer.input(1).value[None], 4, 2)
         members = {
             **matrix(layer),
-            ".weights": sheet.table("weights", weights, holds=FOUR_BYTES, alignment=4),
+            ".weights": self.weights(layer.input(1).value, sheet),
             **scaling(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y())
 
+    def weights(self, rows: Array, sheet: Sheet) -> str:
+        """The table of filters (outputs, inputs)."""
+        return sheet.table("weights", _in_turn(rows[None], 4, 2), holds=FOUR_BYTES, alignment=4)
+
     def play(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         DenseInt16().emit(layer, sheet)
+
+
+class DenseInt16Helium(DenseInt16Dsp):
+    """The same with Helium, eight elements of each."""
+
+    name = "tinyml_dense_mve_s16"
+    sources = ("dense/dense_fours_mve_s16.c",)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def weights(self, rows: Array, sheet: Sheet) -> str:
+        outputs, inputs = rows.shape
+        filled = np.pad(rows, ((0, -outputs % 4), (0, -inputs % 8)))
+        blocks = filled.reshape(-1, 4, filled.shape[1] // 8, 8).transpose(0, 2, 1, 3)
+        return sheet.table("weights", blocks.reshape(-1), holds=FOUR_VECTORS)

@@ -4,8 +4,6 @@
 /* Convolutions with int16 activations and Helium: four windows meet two filters at a time, eight
  * elements of each. VMLADAV requires its sum in an even register; all eight are in use. */
 
-#include <string.h>
-
 #include <tinyml/conv_s16.h>
 #include <tinyml/tinyml.h>
 
@@ -13,6 +11,7 @@
 
 #include "../weighted/assembly.h"
 #include "../weighted/mve_s16.h"
+#include "window_s16.h"
 
 #define WINDOWS 4
 #define LANES   8
@@ -22,126 +21,182 @@ struct conv_mve_s16_group {
 	int32_t in_c;
 	int32_t elements; /* of a filter */
 	int32_t vectors;
-	int16_t *columns; /* vectors of four windows in turn */
-	int16_t *window;  /* one that is collected first */
+	bool straight;    /* windows inside the input are whole vectors of it, and need no copy */
+	int16_t *columns; /* copies of four windows */
 };
 
-/* Sums of two filters at four windows: takes both biases from `sums`, and leaves those of the first
- * filter, then those of the second there. Returns what follows the weights. */
-TINYML_ASSEMBLY static const int8_t *conv_mve_s16_dot(const int8_t *weights TINYML_UNSEEN,
-						      const int16_t *columns TINYML_UNSEEN,
-						      int32_t vectors TINYML_UNSEEN,
-						      int32_t *sums TINYML_UNSEEN)
+/* What the loop over pairs of filters reads and keeps. */
+struct conv_mve_s16_walk {
+	const int16_t *windows[WINDOWS];
+	const int32_t *bias;
+	const int32_t *factor;
+	const uint8_t *shift;
+	int32_t vectors;
+	int16_t *y;
+	int32_t step; /* bytes of the output from a position to the next */
+	int32_t pairs;
+	int32_t some;  /* 1: not all outputs of four positions and of both filters are written */
+	int32_t count; /* of positions */
+	int32_t both;  /* 0: a single filter, whose pair is zeros */
+	int16_t low[LANES];
+	int16_t high[LANES];
+};
+TINYML_OFFSET(struct conv_mve_s16_walk, windows, 0);
+TINYML_OFFSET(struct conv_mve_s16_walk, bias, 16);
+TINYML_OFFSET(struct conv_mve_s16_walk, factor, 20);
+TINYML_OFFSET(struct conv_mve_s16_walk, shift, 24);
+TINYML_OFFSET(struct conv_mve_s16_walk, vectors, 28);
+TINYML_OFFSET(struct conv_mve_s16_walk, y, 32);
+TINYML_OFFSET(struct conv_mve_s16_walk, step, 36);
+TINYML_OFFSET(struct conv_mve_s16_walk, pairs, 40);
+TINYML_OFFSET(struct conv_mve_s16_walk, some, 44);
+TINYML_OFFSET(struct conv_mve_s16_walk, count, 48);
+TINYML_OFFSET(struct conv_mve_s16_walk, both, 52);
+TINYML_OFFSET(struct conv_mve_s16_walk, low, 56);
+TINYML_OFFSET(struct conv_mve_s16_walk, high, 72);
+
+/* The outputs of pairs of filters at up to four windows. Returns what follows the weights. */
+TINYML_ASSEMBLY static const int8_t *
+conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
+		     struct conv_mve_s16_walk *walk TINYML_UNSEEN)
 {
 	/* clang-format off */
 	__asm__ volatile(
-		"push {r3-r11, lr}\n\t"
-		"mov r5, r2\n\t"
-		"mov r7, r3\n\t"
-		"mov r3, r1\n\t"
-		"mov r1, r0\n\t"
-		"ldrd r0, r8, [r7]\n\t"
+		"push {r1, r4-r11, lr}\n\t"
+		"mov r1, r0\n"
+		"1:\n\t" /* a pair of filters */
+		"ldr r11, [sp]\n\t"
+		"ldr r12, [r11, #16]\n\t"
+		"ldrd r0, r8, [r12], #8\n\t"
+		"str r12, [r11, #16]\n\t"
+		"ldm r11, {r3, r5, r7, r9}\n\t"
+		"ldr r11, [r11, #28]\n\t"
 		"mov r2, r0\n\t"
 		"mov r4, r0\n\t"
 		"mov r6, r0\n\t"
 		"mov r10, r8\n\t"
 		"mov r12, r8\n\t"
 		"mov lr, r8\n"
-		"1:\n\t"
+		"2:\n\t"
 		"vldrb.s16 q0, [r1], #8\n\t"
-		"vldrh.16 q2, [r3], #64\n\t"
+		"vldrh.16 q2, [r3], #16\n\t"
 		"vldrb.s16 q1, [r1], #8\n\t"
 		"vmladava.s16 r0, q0, q2\n\t"
-		"vldrh.16 q3, [r3, #-48]\n\t"
+		"vldrh.16 q3, [r5], #16\n\t"
 		"vmladava.s16 r8, q1, q2\n\t"
 		"vmladava.s16 r2, q0, q3\n\t"
-		"vldrh.16 q2, [r3, #-32]\n\t"
+		"vldrh.16 q2, [r7], #16\n\t"
 		"vmladava.s16 r10, q1, q3\n\t"
 		"vmladava.s16 r4, q0, q2\n\t"
-		"vldrh.16 q3, [r3, #-16]\n\t"
+		"vldrh.16 q3, [r9], #16\n\t"
 		"vmladava.s16 r12, q1, q2\n\t"
 		"vmladava.s16 r6, q0, q3\n\t"
-		"subs r5, #1\n\t"
+		"subs r11, #1\n\t"
 		"vmladava.s16 lr, q1, q3\n\t"
+		"bne 2b\n\t"
+		"vmov q0[2], q0[0], r4, r0\n\t"
+		"vmov q0[3], q0[1], r6, r2\n\t"
+		"vmov q1[2], q1[0], r12, r8\n\t"
+		"vmov q1[3], q1[1], lr, r10\n\t"
+		"ldr r11, [sp]\n\t"
+		"ldrd r2, r3, [r11, #20]\n\t"
+		"ldrd r4, r6, [r2], #8\n\t"
+		"ldrb r8, [r3], #1\n\t"
+		"ldrb r10, [r3], #1\n\t"
+		"strd r2, r3, [r11, #20]\n\t"
+		"mvn r8, r8\n\t" /* products are doubled: one more to the right */
+		"mvn r10, r10\n\t"
+		"vqdmulh.s32 q0, q0, r4\n\t"
+		"vqdmulh.s32 q1, q1, r6\n\t"
+		"vrshl.s32 q0, r8\n\t"
+		"vrshl.s32 q1, r10\n\t"
+		"vldrh.16 q2, [r11, #56]\n\t"
+		"vldrh.16 q3, [r11, #72]\n\t"
+		"vqmovnb.s32 q0, q0\n\t"
+		"vqmovnt.s32 q0, q1\n\t" /* outputs of both filters in turn */
+		"vmax.s16 q0, q0, q2\n\t"
+		"vmin.s16 q0, q0, q3\n\t"
+		"ldrd r2, r3, [r11, #32]\n\t"
+		"ldrd r4, r6, [r11, #40]\n\t"
+		"vmov r10, r8, q0[2], q0[0]\n\t"
+		"vmov r12, lr, q0[3], q0[1]\n\t"
+		"add r0, r2, #4\n\t"
+		"str r0, [r11, #32]\n\t"
+		"cbnz r6, 4f\n\t"
+		"str r8, [r2]\n\t"
+		"str lr, [r2, r3]\n\t"
+		"add r2, r2, r3, lsl #1\n\t"
+		"str r10, [r2]\n\t"
+		"str r12, [r2, r3]\n"
+		"3:\n\t"
+		"subs r4, #1\n\t"
+		"str r4, [r11, #40]\n\t"
 		"bne 1b\n\t"
-		"strd r0, r2, [r7]\n\t"
-		"strd r4, r6, [r7, #8]\n\t"
-		"strd r8, r10, [r7, #16]\n\t"
-		"strd r12, lr, [r7, #24]\n\t"
 		"mov r0, r1\n\t"
-		"pop {r3-r11, pc}\n\t");
+		"pop {r1, r4-r11, pc}\n"
+		"4:\n\t" /* fewer positions, or a single filter */
+		"ldrd r6, r0, [r11, #48]\n"
+		"5:\n\t"
+		"strh r8, [r2]\n\t"
+		"lsr r8, r8, #16\n\t"
+		"cmp r0, #0\n\t"
+		"it ne\n\t"
+		"strhne r8, [r2, #2]\n\t"
+		"add r2, r3\n\t"
+		"mov r8, lr\n\t"
+		"mov lr, r10\n\t"
+		"mov r10, r12\n\t"
+		"subs r6, #1\n\t"
+		"bne 5b\n\t"
+		"b 3b\n\t");
 	/* clang-format on */
 }
 
-/* Whole vectors, the last one filled up with zeros, become those of a column. */
-static int16_t *conv_mve_s16_put(int16_t *column, const int16_t *from, int32_t elements)
+/* The window at (top, left): where it is in the input, or a copy with zeros for its padding. */
+static const int16_t *conv_mve_s16_gather(const struct tinyml_conv_dsp_s16 *p,
+					  const struct conv_mve_s16_group *g, const int16_t *x,
+					  int32_t top, int32_t left, int16_t *column)
 {
-	for (; elements > 0; elements -= LANES, from += LANES, column += WINDOWS * LANES) {
-		vst1q_s16(column, vldrhq_z_s16(from, vctp16q((uint32_t)elements)));
+	const struct tinyml_window *w = &p->window;
+
+	x += g->first_in;
+	if (g->straight && top >= 0 && left >= 0 &&
+	    top + (w->kernel_h - 1) * w->dilation_h < w->in_h &&
+	    left + (w->kernel_w - 1) * w->dilation_w < w->in_w) {
+		return &x[(top * w->in_w + left) * w->in_c];
 	}
+	tinyml_copy_window_s16(w, x, top, left, g->in_c, column);
 	return column;
 }
 
-/* Copy the window at (top, left) into a column. */
-static void conv_mve_s16_gather(const struct tinyml_conv_dsp_s16 *p,
-				const struct conv_mve_s16_group *g, const int16_t *x, int32_t top,
-				int32_t left, int16_t *column)
-{
-	const struct tinyml_window *w = &p->window;
-	/* Elements that are adjacent in the input: a row of the kernel, or a tap. */
-	const bool rows = w->dilation_w == 1 && p->groups == 1;
-	const int32_t taps = rows ? w->kernel_w : 1, run = taps * g->in_c;
-	const bool inside = top >= 0 && left >= 0 &&
-			    top + (w->kernel_h - 1) * w->dilation_h < w->in_h &&
-			    left + (w->kernel_w - 1) * w->dilation_w < w->in_w;
-	const bool straight = inside && (run % LANES == 0 || run == g->elements);
-	int16_t *to = g->window;
-
-	if (!inside) {
-		memset(to, 0, 2 * (size_t)g->elements);
-	}
-	for (int32_t ky = 0; ky < w->kernel_h; ky++, top += w->dilation_h) {
-		for (int32_t kx = 0; kx < w->kernel_w; kx += taps, to += run) {
-			const int32_t col = left + kx * w->dilation_w, behind = w->in_w - col;
-			const int32_t before = col < 0 ? -col : 0;
-			const int32_t count = (behind < taps ? behind : taps) - before;
-			const int16_t *from = &x[(top * w->in_w + col) * w->in_c + g->first_in];
-
-			if (straight) {
-				column = conv_mve_s16_put(column, from, run);
-			} else if (top >= 0 && top < w->in_h && count > 0) {
-				tinyml_copy_s16(&to[before * g->in_c], &from[before * g->in_c],
-						count * g->in_c);
-			}
-		}
-	}
-	if (!straight) {
-		conv_mve_s16_put(column, g->window, g->elements);
-	}
-}
-
-/* All filters of a group at `count` positions. */
+/* All filters of a group at the windows of a walk. */
 static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
-					const struct conv_mve_s16_group *g, const int8_t *weights,
-					int32_t first_out, int32_t out_c, int16_t *y, int32_t count)
+					struct conv_mve_s16_walk *walk, const int8_t *weights,
+					int32_t first_out, int32_t out_c, int16_t *y)
 {
-	const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)p->window.out_c);
-	const mve_pred16_t some = vctp32q((uint32_t)count);
+	walk->bias = &p->bias[first_out];
+	walk->factor = &p->factor[first_out];
+	walk->shift = &p->shift[first_out];
+	walk->y = &y[first_out];
+	walk->pairs = out_c / 2;
+	walk->some = walk->count != WINDOWS;
+	walk->both = 1;
+	if (walk->pairs > 0) {
+		weights = conv_mve_s16_filters(weights, walk);
+	}
+	if (out_c % 2 != 0) { /* nothing is read behind the tables */
+		const int32_t last = first_out + out_c - 1;
+		const int32_t bias[2] = {p->bias[last], 0}, factor[2] = {p->factor[last], 0};
+		const uint8_t shift[2] = {p->shift[last], 1};
 
-	for (int32_t oc = first_out; oc < first_out + out_c; oc += 2) {
-		const bool both = oc + 1 < first_out + out_c;
-		int32_t sums[2 * WINDOWS] = {p->bias[oc], both ? p->bias[oc + 1] : 0};
-
-		weights = conv_mve_s16_dot(weights, g->columns, g->vectors, sums);
-		for (int32_t i = 0; i <= both; i++) {
-			const int32x4_t factor = vdupq_n_s32(p->factor[oc + i]);
-			const int32x4_t shift = vdupq_n_s32(-(int32_t)p->shift[oc + i]);
-			const int32x4_t out =
-				tinyml_outputs_mve_s16(vld1q_s32(&sums[i * WINDOWS]), factor, shift,
-						       p->out_min, p->out_max);
-
-			vstrhq_scatter_shifted_offset_p_s32(&y[oc + i], places, out, some);
-		}
+		walk->bias = bias;
+		walk->factor = factor;
+		walk->shift = shift;
+		walk->y = &y[last];
+		walk->pairs = 1;
+		walk->some = 1;
+		walk->both = 0;
+		weights = conv_mve_s16_filters(weights, walk);
 	}
 	return weights;
 }
@@ -152,12 +207,20 @@ void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, out_c = w->out_c / p->groups;
 	struct conv_mve_s16_group g = {.in_c = w->in_c / p->groups, .columns = scratch};
+	struct conv_mve_s16_walk walk = {.step = 2 * w->out_c};
 
 	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4));
 	g.elements = w->kernel_h * w->kernel_w * g.in_c;
 	g.vectors = (g.elements + LANES - 1) / LANES;
-	g.window = &g.columns[g.vectors * WINDOWS * LANES];
+	/* A single tap; or taps that follow one another in the input. */
+	g.straight = g.elements % LANES == 0 &&
+		     (g.elements == g.in_c ||
+		      (p->groups == 1 && ((w->kernel_h == 1 && w->dilation_w == 1) ||
+					  (w->in_w == 1 && w->dilation_h == 1))));
+	walk.vectors = g.vectors;
+	vst1q_s16(walk.low, vdupq_n_s16(p->out_min));
+	vst1q_s16(walk.high, vdupq_n_s16(p->out_max));
 	for (int32_t n = 0; n < w->batches; n++) {
 		const int8_t *weights = p->weights;
 
@@ -167,19 +230,22 @@ void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 			g.first_in = i * g.in_c;
 			for (int32_t at = 0; at < positions; at += WINDOWS) {
 				const int32_t left = positions - at;
-				const int32_t count = left < WINDOWS ? left : WINDOWS;
 
-				for (int32_t j = 0; j < count; j++) {
+				walk.count = left < WINDOWS ? left : WINDOWS;
+				for (int32_t j = 0; j < walk.count; j++) {
 					const int32_t row = (at + j) / w->out_w;
 					const int32_t col = at + j - row * w->out_w;
 
-					conv_mve_s16_gather(p, &g, x,
-							    row * w->stride_h - w->pad_top,
-							    col * w->stride_w - w->pad_left,
-							    &g.columns[j * LANES]);
+					walk.windows[j] = conv_mve_s16_gather(
+						p, &g, x, row * w->stride_h - w->pad_top,
+						col * w->stride_w - w->pad_left,
+						&g.columns[j * g.vectors * LANES]);
 				}
-				next = conv_mve_s16_apply(p, &g, weights, i * out_c, out_c,
-							  &y[at * w->out_c], count);
+				for (int32_t j = walk.count; j < WINDOWS; j++) {
+					walk.windows[j] = walk.windows[0];
+				}
+				next = conv_mve_s16_apply(p, &walk, weights, i * out_c, out_c,
+							  &y[at * w->out_c]);
 			}
 			weights = next;
 		}

@@ -27,6 +27,18 @@ static void conv_s16_gather_window(const struct tinyml_window *w, const int16_t 
 	}
 }
 
+static int16_t conv_s16_sum_up(const struct tinyml_conv_s16 *p, int32_t oc, const int16_t *column,
+			       const int8_t *filter, int32_t length)
+{
+	const int64_t bias = p->bias != NULL ? p->bias[oc] : 0;
+	const int64_t sum = tinyml_add_products_s16(bias, column, filter, length);
+
+	return p->round_once ? tinyml_narrow_s64_once(sum, p->multiplier[oc], p->shift[oc],
+						      p->out_min, p->out_max)
+			     : tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc], p->out_min,
+						 p->out_max);
+}
+
 /* All output channels of one position. */
 static void conv_s16_convolve_position(const struct tinyml_conv_s16 *p, const int16_t *x,
 				       int16_t *y, struct tinyml_span rows, struct tinyml_span cols,
@@ -39,18 +51,50 @@ static void conv_s16_convolve_position(const struct tinyml_conv_s16 *p, const in
 	const int8_t *filter = p->weights;
 
 	for (int32_t oc = 0; oc < w->out_c; oc++) {
-		int64_t sum = p->bias != NULL ? p->bias[oc] : 0;
-
 		if (oc % group_out == 0) {
 			conv_s16_gather_window(w, &x[oc / group_out * group_in], rows, cols,
 					       group_in, column);
 		}
-		sum = tinyml_add_products_s16(sum, column, filter, length);
-		y[oc] = p->round_once ? tinyml_narrow_s64_once(sum, p->multiplier[oc], p->shift[oc],
-							       p->out_min, p->out_max)
-				      : tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc],
-							  p->out_min, p->out_max);
+		y[oc] = conv_s16_sum_up(p, oc, column, filter, length);
 		filter += length;
+	}
+}
+
+static void conv_s16_positions(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y,
+			       int32_t step, int16_t *column)
+{
+	const struct tinyml_window *w = &p->window;
+
+	for (int32_t o = 0; o < w->out_h * w->out_w; o++, y += step) {
+		conv_s16_convolve_position(p, x, y,
+					   tinyml_span(o / w->out_w, w->stride_h, w->pad_top,
+						       w->kernel_h, w->dilation_h, w->in_h),
+					   tinyml_span(o % w->out_w, w->stride_w, w->pad_left,
+						       w->kernel_w, w->dilation_w, w->in_w),
+					   column);
+	}
+}
+
+/* Channel by channel, each copied first: as convolutions from one channel to one. */
+static void conv_s16_channels(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y,
+			      int16_t *column)
+{
+	const int32_t channels = p->window.in_c, size = p->window.in_h * p->window.in_w;
+	const int32_t taps = p->window.kernel_h * p->window.kernel_w;
+	struct tinyml_conv_s16 one = *p;
+
+	one.groups = 1;
+	one.window.in_c = 1;
+	one.window.out_c = 1;
+	for (int32_t c = 0; c < channels; c++) {
+		for (int32_t i = 0; i < size; i++) {
+			column[taps + i] = x[i * channels + c];
+		}
+		conv_s16_positions(&one, &column[taps], &y[c], channels, column);
+		one.weights += taps;
+		one.bias += one.bias != NULL ? 1 : 0;
+		one.multiplier++;
+		one.shift++;
 	}
 }
 
@@ -58,19 +102,16 @@ void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t 
 {
 	const struct tinyml_window *w = &p->window;
 
-	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
+	TINYML_ASSERT(p->groups == 0 ? w->in_c == w->out_c
+				     : w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, sizeof(int16_t)));
 	for (int32_t n = 0; n < w->batches; n++) {
-		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
-			conv_s16_convolve_position(
-				p, x, y,
-				tinyml_span(o / w->out_w, w->stride_h, w->pad_top, w->kernel_h,
-					    w->dilation_h, w->in_h),
-				tinyml_span(o % w->out_w, w->stride_w, w->pad_left, w->kernel_w,
-					    w->dilation_w, w->in_w),
-				scratch);
-			y += w->out_c;
+		if (p->groups == 0) {
+			conv_s16_channels(p, x, y, scratch);
+		} else {
+			conv_s16_positions(p, x, y, w->out_c, scratch);
 		}
 		x += w->in_h * w->in_w * w->in_c;
+		y += w->out_h * w->out_w * w->out_c;
 	}
 }

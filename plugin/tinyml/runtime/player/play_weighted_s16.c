@@ -69,15 +69,21 @@ uint32_t tinyml_check_conv_s16(struct tinyml_check *check)
 	const struct tinyml_play_conv_s16 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
 	const uint32_t outputs = tinyml_check_window(check, w, 2);
-	uint32_t elements;
+	const int32_t groups = r->groups == 0 ? w->in_c : r->groups;
+	uint32_t elements, held;
 
-	tinyml_check_that(check,
-			  r->groups > 0 && w->in_c % r->groups == 0 && w->out_c % r->groups == 0);
+	tinyml_check_that(check, groups > 0 && w->in_c % groups == 0 && w->out_c % groups == 0);
 	if (check->wrong) {
 		return 0;
 	}
-	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)(w->in_c / r->groups));
-	tinyml_check_writes(check, 2, tinyml_check_times(elements, 2), 2);
+	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)(w->in_c / groups));
+	held = elements;
+	if (r->groups == 0) { /* a channel is copied */
+		tinyml_check_that(check, w->in_c == w->out_c);
+		held = tinyml_check_plus(held,
+					 tinyml_check_times((uint32_t)w->in_h, (uint32_t)w->in_w));
+	}
+	tinyml_check_writes(check, 2, tinyml_check_times(held, 2), 2);
 	play_weighted_s16_filters(check, r->weights, r->bias, r->multiplier, r->shift, elements,
 				  (uint32_t)w->out_c);
 	return tinyml_check_times(outputs, tinyml_check_plus(elements, 1));

@@ -20,4 +20,17 @@ static inline int16_t tinyml_output_s16(int32_t sum, int32_t factor, int32_t shi
 	return (int16_t)tinyml_clamp(q, low, high);
 }
 
+/* Few elements, for which a call of memcpy() takes longer. */
+static inline void tinyml_copy_s16(int16_t *to, const int16_t *from, int32_t count)
+{
+	for (; count >= 2; count -= 2, from += 2, to += 2) {
+		const uint32_t two = tinyml_load_word(from);
+
+		memcpy(to, &two, sizeof(two));
+	}
+	if (count > 0) {
+		*to = *from;
+	}
+}
+
 #endif /* TINYML_DSP_S16_H_ */

@@ -21,7 +21,10 @@ static inline int32x4_t tinyml_outputs_mve_s16(int32x4_t sum, int32x4_t factor, 
 
 static inline void tinyml_copy_s16(int16_t *to, const int16_t *from, int32_t count)
 {
-	for (; count > 0; count -= 8, from += 8, to += 8) {
+	for (; count >= 8; count -= 8, from += 8, to += 8) {
+		vst1q_s16(to, vld1q_s16(from));
+	}
+	if (count > 0) {
 		const mve_pred16_t some = vctp16q((uint32_t)count);
 
 		vstrhq_p_s16(to, vldrhq_z_s16(from, some), some);

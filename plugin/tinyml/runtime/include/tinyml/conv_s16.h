@@ -17,7 +17,7 @@ extern "C" {
 
 struct tinyml_conv_s16 {
 	struct tinyml_window window;
-	int16_t groups;
+	int16_t groups; /* 0: each channel is one, and outputs may be written over inputs */
 	int16_t out_min;
 	int16_t out_max;
 	bool round_once;           /* see tinyml_narrow_s64_once() */
@@ -40,7 +40,9 @@ struct tinyml_dense_s16 {
 	bool round_once; /* see tinyml_narrow_s64_once() */
 };
 
-/** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups int16. */
+/** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups int16; if
+ * groups is 0, kernel_h * kernel_w, then in_h * in_w for a channel.
+ */
 void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y, void *scratch);
 void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_t *y);
 
@@ -69,7 +71,7 @@ void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 			 void *scratch);
 
 /** The same for cores with Helium. Elements of a filter are filled up to a multiple of 8. Every
- * eight elements of a are followed by those of b.
+ * eight elements of a are followed by those of b. The scratch memory holds four windows.
  */
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
@@ -110,6 +112,26 @@ void tinyml_conv_apart_mve_s16(const struct tinyml_conv_apart_dsp_s16 *p, const 
 void tinyml_depthwise_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y);
 void tinyml_depthwise_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y);
 
+/**
+ * The same for lines of outputs: channel by channel, each copied first, so that outputs may be
+ * written over inputs. Weights are (channels, kernel_h, kernel_w). The scratch memory holds two
+ * words for each row of the kernel, the channel with its padding as far as windows reach, and five
+ * elements.
+ */
+struct tinyml_depthwise_planes_dsp_s16 {
+	struct tinyml_window window; /* kernel_w is at most 3, stride_w and dilation_w are 1 */
+	int16_t out_min;
+	int16_t out_max;
+	bool transposed; /* the window has rows and columns exchanged */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *factor;
+	const uint8_t *shift;
+};
+
+void tinyml_depthwise_planes_dsp_s16(const struct tinyml_depthwise_planes_dsp_s16 *p,
+				     const int16_t *x, int16_t *y, void *scratch);
+
 /** The same for dense layers. Filters come in fours, a to d; missing ones are zero. Every two
  * elements, a missing one of zero, are two words of bytes: a0, b0, a1, b1, c0, d0, c1, d1.
  */
@@ -126,6 +148,11 @@ struct tinyml_dense_dsp_s16 {
 };
 
 void tinyml_dense_dsp_s16(const struct tinyml_dense_dsp_s16 *p, const int16_t *x, int16_t *y);
+
+/** The same for cores with Helium. Elements are filled up to a multiple of 8. Every eight elements
+ * of a are followed by those of b, c and d.
+ */
+void tinyml_dense_mve_s16(const struct tinyml_dense_dsp_s16 *p, const int16_t *x, int16_t *y);
 
 /** sum plus the products of x and w. */
 static inline int64_t tinyml_add_products_s16(int64_t sum, const int16_t *x, const int8_t *w,
