@@ -15,6 +15,7 @@ from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.elementwise.where import Where
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.quant import NO_CLAMP
@@ -34,6 +35,7 @@ class Path:
     product: Node
     between: tuple[Node, ...]  # in the order of the computation
     softmax: Node
+    weights: str  # what the softmax gives, as integers if it is quantised
     scores: str  # the product, with a row for each query
     empty: str = ""  # the mask, if queries that it leaves no key have weights of 0
     guarded: bool = False  # weights that are not numbers are 0: those of queries that see no key
@@ -45,6 +47,10 @@ def path_to(edit: Editor, name: str) -> Path | None:
     softmax = _alone(edit, name)
     empty: str | None = ""
     guarded = False
+    weights = name
+    if softmax is not None and isinstance(softmax.op, Quantize):  # of a softmax on real numbers
+        name = softmax.inputs[0]
+        softmax = _alone(edit, name)
     if softmax is not None and isinstance(softmax.op, Where):
         guarded = _guards(edit, softmax)
         empty = "" if guarded else _cleared(edit, softmax)
@@ -62,11 +68,15 @@ def path_to(edit: Editor, name: str) -> Path | None:
             product = _alone(edit, node.inputs[0])
             if product is None or not isinstance(product.op, MatMul):
                 return None
-            return Path(product, tuple(between), softmax, node.outputs[0], empty, guarded, swapped=True)
+            return Path(
+                product, tuple(between), softmax, weights, node.outputs[0], empty, guarded, swapped=True
+            )
         between.insert(0, node)
         following = _scores_of(edit, node)
         node = _alone(edit, following) if following else None
-    return None if node is None else Path(node, tuple(between), softmax, node.outputs[0], empty, guarded)
+    if node is None:
+        return None
+    return Path(node, tuple(between), softmax, weights, node.outputs[0], empty, guarded)
 
 
 def _turns(node: Node) -> bool:
@@ -174,6 +184,20 @@ def table_of(edit: Editor, between: Sequence[Node]) -> tuple[tuple[int, ...], Qu
         values = part.computed(arrays)[0]
         quant = layer.output.quant
     return None if quant is None else (tuple(int(v) for v in values), quant)
+
+
+def in_real_numbers(edit: Editor, path: Path) -> tuple[tuple[Node, ...], Scores] | None:
+    """Of bytes whose masks and softmax are computed in real numbers: what happens to the bytes, and the rest.
+
+    Quantisers leave masks as they are, since no scale has room for what hides a score.
+    """
+    for number, node in enumerate(path.between):
+        if isinstance(node.op, Dequantize):
+            rest = replace(path, between=path.between[number + 1 :], scores=node.outputs[0])
+            found = scores_of(edit, rest)
+            plain = found is not None and not found.mask and not found.softcap and found.scale > 0
+            return (path.between[:number], found) if found is not None and plain else None
+    return None
 
 
 def _line(tensor: Tensor) -> Tensor:

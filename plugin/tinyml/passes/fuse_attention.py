@@ -15,8 +15,9 @@ from tinyml.ops.attention.heads import MOST_HEADS, Heads
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
+from tinyml.passes._attention_masks import Scores
 from tinyml.passes._attention_rows import Operand, destination, source, turned
-from tinyml.passes._attention_scores import Path, path_to, scores_of, table_of
+from tinyml.passes._attention_scores import Path, in_real_numbers, path_to, scores_of, table_of
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
 
@@ -120,16 +121,23 @@ def _bytes(
 ) -> tuple[Heads, tuple[str, ...]] | None:
     softmax, product = path.softmax.op, path.product.op
     assert isinstance(softmax, Softmax | SoftmaxTable) and isinstance(product, MatMul)
-    scores, weights = edit.tensors[path.scores], edit.tensors[path.softmax.outputs[0]]
-    stored = (edit.tensors[path.softmax.inputs[0]], scores, weights, edit.tensors[second.outputs[0]])
+    scores, weights = edit.tensors[path.scores], edit.tensors[path.weights]
+    between, real = path.between, Scores()
+    if edit.tensors[path.softmax.inputs[0]].quant is None:
+        apart = in_real_numbers(edit, path)
+        if apart is None:
+            return None
+        between, real = apart
+    last = between[-1].outputs[0] if between else path.scores
+    stored = (edit.tensors[last], scores, weights, edit.tensors[second.outputs[0]])
     if any(t.dtype is not DType.INT8 or t.quant is None or t.quant.per_channel for t in stored):
         return None
     if path.empty or path.guarded or product != second.op or scores.quant is None or weights.quant is None:
         return None
     table: tuple[int, ...] = ()
     scaled = scores.quant
-    if path.between:
-        mapped = table_of(edit, path.between)
+    if between:
+        mapped = table_of(edit, between)
         if mapped is None:
             return None
         table, scaled = mapped
@@ -139,8 +147,10 @@ def _bytes(
         table=table,
         scaled=scaled,
         weights=weights.quant,
-        beta=softmax.beta,
-        by_table=isinstance(softmax, SoftmaxTable),
+        beta=softmax.beta * real.scale,
+        by_table=isinstance(softmax, SoftmaxTable) or between is not path.between,
         round_once=product.round_once,
+        causal=real.past is not None,
+        past=real.past or 0,
     )
-    return op, ()
+    return op, ("", real.position) if real.position else ()

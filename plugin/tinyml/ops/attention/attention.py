@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V
+from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V, position_known
 from tinyml.ops.shared.operands import integers
-
-FURTHEST = 1 << 24
-"""From a position to the last key that it stands for."""
 
 
 def floats(layer: Layer[Attention]) -> bool:
@@ -34,14 +31,6 @@ def mask_inside(layer: Layer[Attention]) -> bool:
         return not op.mask_starts
     rows = Rows(op.mask_starts, op.mask_step)
     return len(op.mask_starts) == op.heads and rows.fit(layer.input(MASK).elements, op.queries, op.keys)
-
-
-def position_known(layer: Layer[Attention]) -> bool:
-    """A position is one number and makes the layer causal; without one, the past is not negative."""
-    op = layer.op
-    if not layer.has_input(POSITION):
-        return op.past >= 0
-    return op.causal and -FURTHEST < op.past < FURTHEST and layer.input(POSITION).elements == 1
 
 
 @dataclass(frozen=True)
@@ -79,7 +68,7 @@ class Attention(Heads):
                 Rows(self.mask_starts, self.mask_step).numbers(self.queries, self.keys)
             ]
             scores = np.where(mask, scores, real(self.low)) if mask.dtype == np.bool_ else scores + mask
-        position = self._position(inputs)
+        position = self.position(inputs)
         if self.causal:
             scores = np.where(self.hidden(position or 0), -np.inf, scores)
         with np.errstate(invalid="ignore"):
@@ -89,17 +78,7 @@ class Attention(Heads):
             weights = np.where(scores.max(axis=-1, keepdims=True) == -np.inf, real(0), weights)
         return (self.placed(np.matmul(weights, v).astype(np.float32)),)
 
-    def _position(self, inputs: Sequence[Array | None]) -> int | None:
-        """Between those at which queries see nothing and all; None without a position."""
-        if len(inputs) <= POSITION or inputs[POSITION] is None:
-            return None
-        low, high = self.positions
-        return max(low, min(int(given(inputs, POSITION).reshape(-1)[0]), high))
-
     @property
     def positions(self) -> tuple[int, int]:
         """Positions at which no query sees a key, and every query all of them."""
         return -self.past - self.queries, self.keys - self.past
-
-    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
-        return (-self.past, self.keys - self.queries - self.past) if index == POSITION else None

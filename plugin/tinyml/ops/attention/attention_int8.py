@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
-from tinyml.ops.attention.heads import Heads, K, Q, V
+from tinyml.ops.attention.heads import POSITION, Heads, K, Q, V, position_known
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
-from tinyml.ops.shared.operands import numbers_from
+from tinyml.ops.shared.operands import integers
 from tinyml.ops.shared.quant import is_quantized, quant_of
 from tinyml.ops.softmax import int8
 from tinyml.ops.softmax.exp_table import Plan, SoftmaxTable, plan_of, rows_by_table
@@ -45,9 +45,11 @@ def products_fit(layer: Layer[AttentionInt8]) -> bool:
 class AttentionInt8(Heads):
     """softmax(q · k) · v, with the scores as int8 (``scores``), perhaps mapped by a ``table`` to ``scaled``,
     and their softmax as int8 (``weights``).
+
+    A position that arrives at run time is added to ``past``; the first query always sees a key.
     """
 
-    operands = (*Heads.operands, numbers_from(0, "past"), bytes_everywhere, products_fit)
+    operands = (*Heads.operands, integers(POSITION), position_known, bytes_everywhere, products_fit)
     scores: Quant = field(default=UNIT)
     table: tuple[int, ...] = ()
     scaled: Quant = field(default=UNIT)
@@ -65,17 +67,22 @@ class AttentionInt8(Heads):
         (scores,) = first.op.evaluate(first, [q, np.swapaxes(k, 1, 2)])
         if self.table:
             scores = np.asarray(self.table, np.int8)[scores.astype(np.int64) + 128]
-        weights = self._weights(scores)
+        weights = self._weights(scores, self.position(inputs) or 0)
         (y,) = second.op.evaluate(second, [weights, v])
         return (self.placed(y),)
 
-    def _weights(self, scores: Array) -> Array:
-        hidden = self.hidden()
+    @property
+    def positions(self) -> tuple[int, int]:
+        """Positions at which the first query sees one key, and every query all of them."""
+        return -self.past, self.keys - self.past
+
+    def _weights(self, scores: Array, position: int) -> Array:
+        hidden = self.hidden(position)
         if self.by_table:
             y = Tensor("", scores.shape, DType.INT8, self.weights)
             return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))
         weights = np.full_like(scores, self.weights.zero_point)
-        for row, seen in enumerate(self.seen()):
+        for row, seen in enumerate(self.seen(position)):
             layer = self.softmax((scores.shape[0], int(seen)))
             weights[:, row, :seen] = layer.op.evaluate(layer, [scores[:, row, :seen]])[0]
         return weights

@@ -88,9 +88,25 @@ class AttentionBytes(Kernel[AttentionInt8]):
         if layer.op.by_table:
             members[".numerator"] = f"UINT64_C({layer.op.plan.numerator})"
         record = sheet.record("struct tinyml_attention_s8", "params", members)
+        if layer.has_input(POSITION):
+            record = self._placed(layer, sheet, record)
         _call(sheet, self.name, record, "struct tinyml_attention_bytes", {})
 
+    def _placed(self, layer: Layer[AttentionInt8], sheet: Sheet, record: str) -> str:
+        """A copy of the parameters with the keys of this run: later ones are not even read."""
+        op = layer.op
+        limited = sheet.limited(f"{sheet.x(POSITION)}[0]", *op.positions)
+        sheet.line(f"const int32_t past = {limited + op.past if op.past else limited};")
+        sheet.line(f"struct tinyml_attention_s8 here = {record};")
+        sheet.line()
+        sheet.line("here.at.past = past;")
+        last = op.keys - op.queries
+        sheet.line(f"here.at.keys = past < {last} ? past + {op.queries} : {op.keys};")
+        return "here"
+
     def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
+        if layer.has_input(POSITION):
+            raise NotPlayableError("the player has no attention whose number of keys is computed")
         members = self._members(layer, sheet)
         if layer.op.by_table:
             numerator = layer.op.plan.numerator

@@ -20,6 +20,8 @@ from tinyml.ops.shared.operands import numbers_from, present, within_limits
 Q, K, V, MASK, POSITION = range(5)
 MOST_HEADS = 1024
 """That have their places in a table."""
+FURTHEST = 1 << 24
+"""From a position to the last key that it stands for."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ def rows_inside(layer: Layer[Heads]) -> bool:
         return False
     written = op.written
     return written.fit(elements, op.queries, op.values) and _apart(written, op.queries, op.values)
+
+
+def position_known(layer: Layer[Heads]) -> bool:
+    """A position is one number and makes the layer causal; without one, the past is not negative."""
+    op = layer.op
+    if not layer.has_input(POSITION):
+        return op.past >= 0
+    return op.causal and -FURTHEST < op.past < FURTHEST and layer.input(POSITION).elements == 1
 
 
 def _apart(rows: Rows, count: int, elements: int) -> bool:
@@ -141,6 +151,21 @@ class Heads(Op):
     def hidden(self, position: int = 0) -> Array:
         """(queries, keys): which keys a query does not see."""
         return np.arange(self.keys)[None, :] >= self.seen(position)[:, None]
+
+    @property
+    def positions(self) -> tuple[int, int]:
+        """The positions that differ from each other: others count as the nearest one."""
+        raise NotImplementedError
+
+    def position(self, inputs: Sequence[Array | None]) -> int | None:
+        """As far as it differs from others; None without a position."""
+        if len(inputs) <= POSITION or inputs[POSITION] is None:
+            return None
+        low, high = self.positions
+        return max(low, min(int(given(inputs, POSITION).reshape(-1)[0]), high))
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (-self.past, self.keys - self.queries - self.past) if index == POSITION else None
 
     def operands_by_head(self, inputs: Sequence[Array | None]) -> tuple[Array, Array, Array]:
         """q, k and v, each (heads, rows, elements)."""

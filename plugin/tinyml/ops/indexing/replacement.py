@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tinyml.ir import Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Sheet
@@ -14,6 +15,21 @@ from tinyml.ops.framework.kernel import Sheet
 @dataclass(frozen=True)
 class Replacement(Op):
     """The output has the type of input 0 and can be computed in place of it."""
+
+    updates: ClassVar[int]  # the input with what is put into its place
+
+    @property
+    def only_moves(self) -> bool:
+        """Whether the new elements replace the old ones unchanged."""
+        return True
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        """Integers of one scale move as they are."""
+        y, parts = outputs[0], (given(inputs, 0), given(inputs, self.updates))
+        same = all(t.quant == y.quant and t.dtype is y.dtype for t in parts)
+        return (self, inputs) if same and self.only_moves else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import LOOPS, array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.indexing.gather import known_indices, position_code
 from tinyml.ops.indexing.packed_rows import index_code
@@ -23,6 +24,9 @@ from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import onnx_axis
 from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present, same_type
+
+if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
+    import onnx
 
 COMBINE = {
     "none": ("{u}", None),
@@ -60,7 +64,12 @@ def one_piece_per_position(layer: Layer[ScatterND]) -> bool:
 class _Scatter(Replacement):
     """Inputs: x, indices, updates."""
 
+    updates = 2
     reduction: str = "none"
+
+    @property
+    def only_moves(self) -> bool:
+        return self.reduction == "none"
 
     def write(self, y: Array, places: tuple[Array, ...], updates: Array) -> None:
         """Put updates into ``y`` one after the other, so that the last one at a place wins."""
@@ -220,6 +229,13 @@ class ScatterNDLoops(InPlace[ScatterND]):
 
 register_kernels(ScatterElements, ScatterElementsLoops())
 register_kernels(ScatterND, ScatterNDLoops())
+
+
+def _combines(node: onnx.NodeProto) -> bool:
+    return any(a.name == "reduction" and a.s not in (b"", b"none") for a in node.attribute)
+
+
+quantizes("ScatterElements", "ScatterND", moves=True, one_scale=True, stays_float=_combines)
 
 
 def _reduction(node: OnnxNode, x: Tensor) -> str:

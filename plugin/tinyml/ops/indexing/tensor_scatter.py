@@ -13,6 +13,7 @@ from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import kept_shape
@@ -38,6 +39,7 @@ class TensorScatter(Replacement):
     """Inputs: cache, update, and optionally the first index along ``axis`` of each batch."""
 
     operands = (present(2), axis_exists, integers(2), same_type(0, 1), not_empty(0), rows_fit)
+    updates = 1
     axis: int = -2
     circular: bool = False
 
@@ -97,6 +99,8 @@ def _first(sheet: Sheet, op: TensorScatter, start: str, size: int, count: int) -
 
 
 register_kernels(TensorScatter, TensorScatterLoops())
+
+quantizes("TensorScatter", moves=True, one_scale=True)
 
 
 @onnx_op("TensorScatter")
