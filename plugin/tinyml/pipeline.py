@@ -183,14 +183,21 @@ def read_samples(request: Request, graph: Graph) -> Samples:
 def _quantized(file: ModelFile, options: Options) -> Result | None:
     if options.quantize is None:
         return None
-    return quantize_model(file, replace(options.quantize, frontend=options.frontend), options.shapes)
+    request = replace(options.quantize, frontend=options.frontend)
+    return quantize_model(file, request, shapes_to_quantize(file, options))
+
+
+def shapes_to_quantize(file: ModelFile, options: Options) -> Mapping[str, Shape]:
+    """Those of the options, and of caches whose length is a bound."""
+    return importers.stated_lengths(file, options.shapes, options.bounds)[0]
 
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
     given = importers.read(file, options.shapes, options.bounds)
     if quantized is None:
         return given
-    graph = importers.read(ModelFile(file.path, quantized.content), bounds=options.bounds)
+    _, bounds = importers.stated_lengths(file, options.shapes, options.bounds)  # the int8 file has caches
+    graph = importers.read(ModelFile(file.path, quantized.content), bounds=bounds)
     notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
 

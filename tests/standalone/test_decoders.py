@@ -14,9 +14,16 @@ pytest.importorskip("onnxruntime", reason="the reference is onnxruntime")
 
 from tests.support.growing_decoders import Growing, by_onnxruntime, model, samples, texts
 from tinyml import harness
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model
+from tinyml.settings.quantize_request import Request
 
 MACHINES = ("qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
+KERNELS = {
+    "qemu-cortex-m3": "tinyml_attention_s8",
+    "qemu-cortex-m4": "tinyml_attention_dsp_s8",
+    "qemu-cortex-m55": "tinyml_attention_mve_s8",
+}
 CHECKED = harness.Options(check_arena=True)
 SHAPES = [
     Growing("llama", layers=2, groups=2, many=2, size=8, longest=12),
@@ -36,3 +43,22 @@ def test_a_past_that_grows_by_concat(machine: str, shape: Growing, tmp_path: Pat
     found = harness.run_files(made.files, machine, samples(shape, tokens), options=CHECKED).outputs
     for ours, theirs in zip(found, by_onnxruntime(file, shape, tokens), strict=True):
         np.testing.assert_allclose(ours["logits"], theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("machine,kernel", KERNELS.items())
+def test_a_cache_of_bytes(machine: str, kernel: str, tmp_path: Path) -> None:
+    """Every kernel of attention on bytes, up to a position: all bits are those of numpy."""
+    shape = SHAPES[0]
+    onnx.save(model(shape, 2), tmp_path / "grows.onnx")
+    random = np.random.default_rng(2)
+    runs = [samples(shape, texts(shape, random)) for _ in range(4)]
+    table = {name: np.stack([[run[name] for run in text] for text in runs]) for name in runs[0][0]}
+    np.savez(tmp_path / "texts.npz", **table)  # type: ignore[arg-type]
+    target = harness.find_machine(machine).target.name
+    request = Request(tmp_path / "texts.npz", method="minmax")
+    bounds = {"past_sequence_length": shape.longest}
+    made = compile_model(tmp_path / "grows.onnx", Options("net", target, bounds=bounds, quantize=request))
+    assert [one.kernel.name for one in made.selected].count(kernel) == shape.layers
+    found = harness.run_files(made.files, machine, runs[0], options=CHECKED).outputs
+    for ours, values in zip(found, interpret(made.graph, runs[0]), strict=True):
+        np.testing.assert_array_equal(ours["logits"], values["logits"])

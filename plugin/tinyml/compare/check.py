@@ -24,6 +24,7 @@ from tinyml.pipeline import (
     compile_model,
     quantize_model,
     read_model,
+    shapes_to_quantize,
     with_outputs,
 )
 
@@ -161,7 +162,8 @@ def _reference_file(model: Subject) -> ModelFile:
     """The file for the reference: the model's own, or the quantised one if the model is quantised first."""
     if model.options.quantize is None:
         return model.file
-    content = quantize_model(model.file, model.options.quantize, model.options.shapes).content
+    shapes = shapes_to_quantize(model.file, model.options)
+    content = quantize_model(model.file, model.options.quantize, shapes).content
     return ModelFile(Path(f"{model.file.path.stem}_int8.onnx"), content)
 
 

@@ -12,7 +12,17 @@ from tinyml.importers import finite
 from tinyml.importers.model_file import TFLITE_MAGIC, ModelFile, read_model, with_outputs
 from tinyml.ir import Graph, Shape
 
-__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model", "version", "with_outputs"]
+__all__ = [
+    "TFLITE_MAGIC",
+    "ModelFile",
+    "load",
+    "metadata",
+    "read",
+    "read_model",
+    "stated_lengths",
+    "version",
+    "with_outputs",
+]
 
 
 def load(
@@ -43,6 +53,17 @@ def _read(file: ModelFile, shapes: dict[str, Shape], bounds: dict[str, int]) -> 
     found = growing.fixed(onnx_model.parse(file), shapes, bounds)
     graph = onnx_graph.read(found.model, file.path.stem, found.shapes, found.bounds)
     return replace(graph, notes=(*found.notes, *graph.notes)) if found.notes else graph
+
+
+def stated_lengths(
+    file: ModelFile, shapes: Mapping[str, Shape], bounds: Mapping[str, int]
+) -> tuple[Mapping[str, Shape], Mapping[str, int]]:
+    """Settings of a model whose caches grow, with their lengths among the shapes instead of the bounds."""
+    if file.is_tflite:
+        return shapes, bounds
+    from tinyml.importers import growing, onnx_model
+
+    return growing.stated_lengths(onnx_model.parse(file), shapes, bounds)
 
 
 def metadata(file: ModelFile) -> dict[str, str]:

@@ -59,6 +59,18 @@ def fixed(model: onnx.ModelProto, shapes: Mapping[str, Shape], bounds: Mapping[s
     return _rewritten(values, longest, left)
 
 
+def stated_lengths(
+    model: onnx.ModelProto, shapes: Mapping[str, Shape], bounds: Mapping[str, int]
+) -> tuple[Mapping[str, Shape], Mapping[str, int]]:
+    """The same settings, with the lengths of growing caches among the shapes."""
+    growing = growing_model(model)
+    if growing is None:
+        return shapes, bounds
+    longest, left = _longest(model, growing, shapes, bounds)
+    full = _shapes(model, growing, shapes, longest)
+    return {**shapes, **{c.state.input: full[c.state.input] for c in growing.caches}}, left
+
+
 def _rewritten(values: Values, longest: int, bounds: dict[str, int]) -> Fixed:
     model, growing, steps = values.model, values.growing, values.steps
     states = list(states_of(model))
@@ -125,7 +137,8 @@ def _longest(
     if not found:
         raise ModelError(
             "the caches of the model grow with every run, and their longest length is not stated",
-            f"--bound {names}=128 for texts of at most 128 tokens",
+            f"--bound {names}=128 for texts of at most 128 tokens, or the shape of a past with this length: "
+            f"--shape {growing.caches[0].state.input}=1x…x128x…",
         )
     if len(set(found.values())) > 1:
         words = ", ".join(f"{name}={most}" for name, most in found.items())

@@ -57,6 +57,7 @@ class Rewriting:
         self._tables: dict[str, list[Array]] = {}
         self._weights: set[str] = set()  # results of softmax, 0 in rows that are not valid
         self._starts: dict[int, str] = {}  # the position, for each of so many
+        self._masks: dict[str, Array] = {}  # varying values that are the same for all lengths, once padded
         self._visible = ""
 
     def nodes(self) -> list[onnx.NodeProto]:
@@ -110,10 +111,35 @@ class Rewriting:
         for index, name in enumerate(node.input):
             if name in self.values.varying:
                 made.input[index] = self._varying(name, (node.op_type, index) in SHAPES)
+        kept = self._does_nothing(made)
+        if kept:
+            del made.input[:]
+            del made.attribute[:]
+            made.op_type = "Identity"
+            made.input.append(kept)
         if node.op_type == "Softmax" and self.values.growing_axes(node.input[0]):
             made.input[0] = self._hidden(made.input[0])
             self._weights.add(node.output[0])
         self._nodes.append(made)
+
+    def _does_nothing(self, node: onnx.NodeProto) -> str:
+        """What a node gives unchanged: it adds a mask that hides nothing, or guards weights that are numbers.
+
+        Every query sees a key, its own, so no row of scores is -inf throughout.
+        """
+        kept = ""
+        masks = [name for name in node.input if name in self._masks]
+        if node.op_type == "Where" and node.input[0] in masks and self._masks[node.input[0]].all():
+            kept = node.input[1]
+        elif node.op_type == "Add" and masks and not self._masks[masks[0]].any():
+            kept = next((name for name in node.input if name not in masks), "")
+        elif node.op_type == "Where" and node.output[0] in self._weights:
+            kept = node.input[2]
+        same = (
+            kept in self.values.short
+            and self.values.short[kept].shape == self.values.short[node.output[0]].shape
+        )
+        return kept if same else ""
 
     def _hidden(self, scores: str) -> str:
         """Scores of rows that are not valid are -inf."""
@@ -139,7 +165,9 @@ class Rewriting:
         if any(a.shape != full[-1].shape for a in full):
             raise UnsupportedError(f"the shape of {name!r} depends on the length of the past", ADVICE)
         if all(np.array_equal(a, full[-1]) for a in full):
-            return self._constant(full[-1])
+            constant = self._constant(full[-1])
+            self._masks[constant] = full[-1]
+            return constant
         shape = full[-1].shape
         lines = self._lines(full)
         if lines is None:

@@ -29,7 +29,7 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
                 out.add_constant(tensor.name, tensor.value)
             names.append(tensor.name if tensor is not None else "")
         ONNX_WRITERS[type(node.op)](node.op, layer, names, layer.output.name, out)
-    states = [_state(state, out) for state in graph.states]
+    states = [_state(state, out, _is_changed_state(graph, state)) for state in graph.states]
     tensors = {**graph.tensors, **{s.output: graph.tensors[s.input] for s in states}}
     proto = helper.make_graph(
         out.nodes,
@@ -63,8 +63,17 @@ def _refuse(graph: Graph) -> None:
         )
 
 
-def _state(state: State, out: OnnxWriter) -> Remembered:
-    """The next value of a state is a separate output."""
+def _is_changed_state(graph: Graph, state: State) -> bool:
+    """Whether the next value is the state with new rows, and nothing else: it needs no copy."""
+    node = graph.producers().get(state.update)
+    updates = [*graph.outputs, *(other.update for other in graph.states)]
+    return node is not None and node.inputs[0] == state.tensor and updates.count(state.update) == 1
+
+
+def _state(state: State, out: OnnxWriter, in_place: bool) -> Remembered:
+    """The next value of a state is a separate output, unless it is the state with new rows."""
+    if in_place:
+        return Remembered(state.tensor, state.update, state.initial)
     out.scope = state.tensor
     result = out.node("Identity", [state.update], out.fresh(f"{state.tensor}/next"))
     return Remembered(state.tensor, result, state.initial)

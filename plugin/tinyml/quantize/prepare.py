@@ -17,12 +17,14 @@ from onnx import helper, numpy_helper
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.datasets.shaping import Input
 from tinyml.importers import ModelFile, onnx_model, read
+from tinyml.importers.growing_states import growing_model
 from tinyml.importers.states import Remembered, states_of, without_states
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.ops.framework.reading import dtype_of
 from tinyml.passes import PASSES
 from tinyml.passes.keep_last_step import keep_last_step
+from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
@@ -100,15 +102,18 @@ def _standard_form(file: ModelFile, graph: Graph, rolled: bool) -> tuple[onnx.Mo
     """The model in standard ONNX, and whether it was written anew from ``graph``.
 
     onnxruntime's own operators have to go: its quantiser does not know what they compute. Neither does it
-    look into loops.
+    look into loops, nor do its ranges fit a cache that grows.
     """
     if rolled and export.can_write(graph):
         return export.to_onnx(graph), True
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
-    loops = any(node.op_type in LOOPS for node in model.graph.node) and export.can_write(graph)
-    if loops or any(node.domain == "com.microsoft" for node in model.graph.node):
-        return export.to_onnx(graph), True
+    anew = growing_model(model) is not None or any(node.op_type in LOOPS for node in model.graph.node)
+    written = remove_dead_code(graph)
+    if (anew and export.can_write(written)) or any(
+        node.domain == "com.microsoft" for node in model.graph.node
+    ):
+        return export.to_onnx(written), True
     return model, file.is_tflite
 
 

@@ -84,7 +84,7 @@ class Composition:
         half = tables[0].shape[1]
         rows = [self("Gather", table, positions, axis=0) for table in tables]
         cosines, sines = (self.reshape(row, row.shape[0], 1, *row.shape[1:]) for row in rows)
-        turned, rest = self.part(x, 3, 0, 2 * half), self.part(x, 3, 2 * half, x.shape[3])
+        turned = self.part(x, 3, 0, 2 * half)
         if interleaved:
             pairs = self.reshape(turned, *turned.shape[:3], half, 2)
             first, second = (
@@ -99,7 +99,9 @@ class Composition:
             turned = self.reshape(self("Concat", *both, axis=4), *turned.shape)
         else:
             turned = self("Concat", real, other, axis=3)
-        return turned if 2 * half == x.shape[3] else self("Concat", turned, rest, axis=3)
+        if 2 * half == x.shape[3]:
+            return turned
+        return self("Concat", turned, self.part(x, 3, 2 * half, x.shape[3]), axis=3)
 
     def attention(
         self,

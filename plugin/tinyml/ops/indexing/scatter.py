@@ -18,9 +18,11 @@ from tinyml.ops.framework.play_loops import LOOPS, array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.indexing.cache_rows import first_row
 from tinyml.ops.indexing.gather import known_indices, position_code
 from tinyml.ops.indexing.packed_rows import index_code
 from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.ops.indexing.tensor_scatter import TensorScatter
 from tinyml.ops.shared.axes import onnx_axis
 from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present, same_type
@@ -253,8 +255,12 @@ def _reduction(node: OnnxNode, x: Tensor) -> str:
 def read_scatter_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     axis = onnx_axis(node, len(x.shape), 0)
+    updates, reduction = node.input(2), _reduction(node, x)
+    start = first_row(build, x, node.input(1), updates, axis) if reduction == "none" else None
+    if start is not None:
+        return [build.add1(TensorScatter(axis), [x, updates, start])]
     indices = known_indices(build, node.input(1), x.shape[axis])
-    return [build.add1(ScatterElements(_reduction(node, x), axis), [x, indices, node.input(2)])]
+    return [build.add1(ScatterElements(reduction, axis), [x, indices, updates])]
 
 
 @onnx_op("ScatterND")

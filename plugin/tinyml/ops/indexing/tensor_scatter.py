@@ -13,13 +13,16 @@ from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
-from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import kept_shape
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, extents, integers, not_empty, optional, present, same_type
+
+INT64 = 7
+"""Its number among ONNX's element types."""
 
 
 def rows_fit(layer: Layer[TensorScatter]) -> bool:
@@ -100,8 +103,6 @@ def _first(sheet: Sheet, op: TensorScatter, start: str, size: int, count: int) -
 
 register_kernels(TensorScatter, TensorScatterLoops())
 
-quantizes("TensorScatter", moves=True, one_scale=True)
-
 
 @onnx_op("TensorScatter")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
@@ -112,3 +113,21 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     op = TensorScatter(axis, str(node.attr("mode", "linear")) == "circular")
     operands = [cache, node.input(1), node.optional(2)]
     return [build.add1(op, operands if operands[2] is not None else operands[:2])]
+
+
+@onnx_writer(TensorScatter)
+def write_onnx(op: TensorScatter, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """As ScatterElements, which versions of ONNX before 24 have, too."""
+    cache, update = layer.input(0), layer.input(1)
+    axis = op.axis % len(cache.shape)
+    rows = [update.shape[a] if a == axis else 1 for a in range(len(update.shape))]
+    places = out.constant(np.arange(update.shape[axis], dtype=np.int64).reshape(rows), "rows")
+    if layer.has_input(2):
+        column = [cache.shape[0], *(1 for _ in cache.shape[1:])]
+        starts = out.node("Cast", [x[2]], to=INT64)
+        starts = out.node("Reshape", [starts, out.integers(column, "column")])
+        places = out.node("Add", [starts, places])
+    if op.circular:
+        places = out.node("Mod", [places, out.integers([cache.shape[axis]], "size")])
+    places = out.node("Expand", [places, out.integers(update.shape, "shape")])
+    out.node("ScatterElements", [x[0], places, x[1]], y, axis=axis)
