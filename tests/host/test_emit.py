@@ -16,13 +16,16 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch
+from tinyml import harness
 from tinyml.base.errors import UnsupportedError
 from tinyml.cores.targets import find_target
 from tinyml.ir import DType, Layer, Tensor, TensorType
 from tinyml.ops.concat import Concat
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.where import Where
 from tinyml.ops.framework.kernel import Sheet, Tables
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.softmax.softmax import Softmax
 from tinyml.pipeline import Options, compile_built, compile_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,3 +168,19 @@ def test_inputs_are_counted_in_a_byte(count: int) -> None:
         return
     with pytest.raises(UnsupportedError, match="has 256 inputs; at most 255 are supported"):
         compile_built(graph, Options(target="host"))
+
+
+def test_equal_layers_are_all_computed() -> None:
+    """GCC 12 removed both calls: it took the function that it had made of them for one without effects."""
+    sketch = Sketch()
+    mask, x = sketch.input((16,), DType.BOOL), sketch.input((2, 16), DType.FLOAT32)
+    low = sketch.constant(-3)
+    first = sketch.add(Where(), mask, x, low)
+    graph = sketch.graph(sketch.add(Where(), mask, sketch.add(Softmax(-1), first), low))
+    values = np.random.default_rng(0).normal(size=(2, 16)).astype(np.float32)
+    sample = {mask.name: np.arange(16) % 3 > 0, x.name: values}
+    files = compile_built(graph, Options("m", "host")).files
+    (found,) = harness.run_files(files, "host", [sample]).outputs
+    expected = interpret(graph, sample)
+    for name in graph.outputs:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
