@@ -15,7 +15,7 @@ from tinyml.bounds.images import machine_for
 __all__ = ["Bound", "bound", "bound_of"]
 
 
-def bound(model: ModelLike, target: Target = "cortex-m4", *, example: Any = None) -> Bound:
+def bound(model: ModelLike, target: Target = "cortex-m3", *, example: Any = None) -> Bound:
     """Instructions, cycles, stack and written bytes that no input exceeds, of the model linked for a core.
 
     :param model: a file, bytes, or a model of a training framework; one from ``tinyml.compile`` is taken as
