@@ -23,7 +23,7 @@ from tinyml.ops.weighted.records import constant_weights
 
 
 def several_filters(layer: Layer[ConvTranspose]) -> bool:
-    """Each of several groups has two filters or more."""
+    """There is one group, or each group has two filters or more."""
     return layer.op.groups == 1 or layer.output.shape[3] > layer.op.groups
 
 

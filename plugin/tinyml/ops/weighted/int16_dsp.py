@@ -44,7 +44,7 @@ def small_shifts(layer: Layer[Weighted]) -> bool:
 
 
 def several_filters(layer: Layer[Convolution]) -> bool:
-    """Each of several groups has two filters or more."""
+    """There is one group, or each group has two filters or more."""
     groups = layer.input(0).shape[3] // layer.input(1).shape[3]
     return bool(groups == 1 or layer.output.shape[3] > groups)
 
