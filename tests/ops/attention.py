@@ -98,7 +98,14 @@ def stored(seed: int, low: int, high: int, *shape: int) -> Array:
 
 
 def quantised(
-    name: str, *size: int, low: int = -128, high: int = 127, zero: int = 0, score: float = 0.05, **more: Any
+    name: str,
+    *size: int,
+    low: int = -128,
+    high: int = 127,
+    zero: int = 0,
+    score: float = 0.05,
+    position: Array | None = None,
+    **more: Any,
 ) -> Case:
     heads, queries, keys, depth, values = size
     named = places((heads, queries, keys, depth, values), False)
@@ -112,10 +119,12 @@ def quantised(
     op = AttentionInt8(**named, **attributes)
     quants = [Quant.per_tensor(0.02, zero), Quant.per_tensor(0.03, -1 - zero), Quant.per_tensor(0.01, zero)]
     shapes = ((heads, queries, depth), (heads, keys, depth), (heads, keys, values))
-    inputs = [
+    inputs: list[Any] = [
         Bytes(stored(i, low, high, *shape), quant)
         for i, (shape, quant) in enumerate(zip(shapes, quants, strict=True))
     ]
+    if position is not None:
+        inputs += [None, position]
     return op_case(
         name, op, inputs, outputs=[TensorType(op.shape, DType.INT8, Quant.per_tensor(0.006, zero))]
     )
@@ -163,4 +172,15 @@ CASES: list[Case] = [
     quantised("bytes_one_element", 1, 3, 2, 1, 1),
     quantised("bytes_fifteen", 2, 3, 15, 8, 6),
     quantised("bytes_causal_sixteen", 1, 16, 16, 8, 5, causal=True),
+    quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
+    quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
+    quantised("bytes_position_of_the_end", 2, 3, 9, 8, 6, causal=True, past=-2, position=np.array([8])),
+    quantised(
+        "bytes_position_tflite",
+        *(2, 1, 20, 8, 8),
+        causal=True,
+        by_table=False,
+        round_once=False,
+        position=np.array([9]),
+    ),
 ]
