@@ -101,6 +101,29 @@ def test_a_window_stays_a_mask(steps: int, tmp_path: Path) -> None:
         close(ours["logits"], theirs)
 
 
+def test_weights_that_are_cleared_stay_cleared(tmp_path: Path) -> None:
+    """A Where with zeros after softmax is PyTorch's guard against NaN only if its condition is IsNaN."""
+    file = model(SMALL, 7)
+    softmax = next(node for node in file.graph.node if node.op_type == "Softmax")
+    (weights,) = softmax.output
+    softmax.output[0] = "all_weights"
+    limit, zero = (
+        helper.make_tensor(n, TensorProto.FLOAT, [], [v]) for n, v in (("limit", 0.2), ("zero", 0))
+    )
+    file.graph.initializer.extend([limit, zero])
+    small = helper.make_node("Less", ["all_weights", "limit"], ["is_small"])
+    cleared = helper.make_node("Where", ["is_small", "zero", "all_weights"], [weights])
+    place = list(file.graph.node).index(softmax) + 1
+    nodes = [*file.graph.node[:place], small, cleared, *file.graph.node[place:]]
+    del file.graph.node[:]
+    file.graph.node.extend(nodes)
+    made = compiled(file, SMALL, tmp_path)
+    tokens = texts(SMALL, np.random.default_rng(7))
+    found = harness.run_files(made.files, "host", samples(SMALL, tokens)).outputs
+    for ours, theirs in zip(found, by_onnxruntime(file, SMALL, tokens), strict=True):
+        close(ours["logits"], theirs)
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_positions_outside_write_and_read_inside(steps: int, tmp_path: Path) -> None:
     """Under sanitizers; the C and numpy agree on what is limited."""
@@ -211,7 +234,14 @@ def without_new_rows(file: onnx.ModelProto) -> None:
     file.graph.output.append(helper.make_tensor_value_info("sum", TensorProto.FLOAT, []))
 
 
+def with_a_pole(file: onnx.ModelProto) -> None:
+    """Rows of a cache that no run has written are zeros."""
+    (at,) = (i for i, node in enumerate(file.graph.node) if "present.0.value" in node.output)
+    file.graph.node.insert(at + 1, helper.make_node("Reciprocal", ["present.0.value"], ["one_by_value"]))
+
+
 REFUSED = {
+    with_a_pole: (UnsupportedError, "may divide by zero in empty rows", "docs/decoders.md"),
     merged: (UnsupportedError, "comes out of an If", "decoder_with_past_model.onnx"),
     four_axes: (UnsupportedError, "'attention_mask' has 4 axes", "(batch, length)"),
     reduced: (UnsupportedError, "mixes the rows of 'present.0.key'", "docs/decoders.md"),

@@ -9,7 +9,7 @@ standard ONNX model that later stages read like any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -56,7 +56,7 @@ def fixed(model: onnx.ModelProto, shapes: Mapping[str, Shape], bounds: Mapping[s
                 f"a run has {steps} tokens and adds {rows} rows to {cache.state.input!r}",
                 f"give all inputs the same number of tokens: --shape {cache.state.input}=…",
             )
-    return _rewritten(values, longest, left)
+    return _rewritten(values, longest, left, shapes)
 
 
 def stated_lengths(
@@ -71,7 +71,7 @@ def stated_lengths(
     return {**shapes, **{c.state.input: full[c.state.input] for c in growing.caches}}, left
 
 
-def _rewritten(values: Values, longest: int, bounds: dict[str, int]) -> Fixed:
+def _rewritten(values: Values, longest: int, bounds: dict[str, int], given: Mapping[str, Shape]) -> Fixed:
     model, growing, steps = values.model, values.growing, values.steps
     states = list(states_of(model))
     made = onnx.ModelProto()
@@ -101,7 +101,7 @@ def _rewritten(values: Values, longest: int, bounds: dict[str, int]) -> Fixed:
                 kind = value.type.tensor_type.elem_type
                 value.CopyFrom(helper.make_tensor_value_info(value.name, kind, shape))
     with_states(made, states)
-    return Fixed(made, shapes, bounds, _notes(growing, longest, steps))
+    return Fixed(made, shapes, bounds, (*_notes(growing, longest, steps), *_open_notes(values, given)))
 
 
 def _notes(growing: GrowingModel, longest: int, steps: int) -> tuple[str, ...]:
@@ -113,6 +113,25 @@ def _notes(growing: GrowingModel, longest: int, steps: int) -> tuple[str, ...]:
     text = f"the caches hold {longest} rows, and a run adds {steps}; {where}"
     mask = f"{growing.mask!r} is no input: all rows up to the new ones are seen" if growing.mask else ""
     return (text, mask) if mask else (text,)
+
+
+def _open_notes(values: Values, given: Mapping[str, Shape]) -> Iterator[str]:
+    """Extents that became 1 although they are neither the batch nor the tokens of a run."""
+    growing = values.growing
+    inputs = {value.name: extents_of(value) for value in values.model.graph.input}
+    pasts = {cache.state.input for cache in growing.caches}
+    rest = [name for name in inputs if name not in pasts and name != growing.mask and len(inputs[name]) > 1]
+    tokens = {str(inputs[name][-1]) for name in (growing.position,) if name} or {
+        str(inputs[name][1]) for name in rest[:1]
+    }
+    for name, extents in inputs.items():
+        if name in given or name == growing.mask:
+            continue
+        for axis, extent in enumerate(extents):
+            is_free = isinstance(extent, str) and axis > 0 and extent not in tokens
+            if is_free and not any(name == c.state.input and axis == c.axis for c in growing.caches):
+                called = extent or f"axis {axis}"
+                yield f"input {name!r} leaves {called} open: taken as 1; set it with --shape"
 
 
 def _longest(

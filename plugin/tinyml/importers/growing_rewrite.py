@@ -57,6 +57,7 @@ class Rewriting:
         self._tables: dict[str, list[Array]] = {}
         self._weights: set[str] = set()  # results of softmax, 0 in rows that are not valid
         self._starts: dict[int, str] = {}  # the position, for each of so many
+        self._guarded: dict[str, str] = {}  # results of IsNaN, and what they are of
         self._masks: dict[str, Array] = {}  # varying values that are the same for all lengths, once padded
         self._visible = ""
 
@@ -77,6 +78,9 @@ class Rewriting:
                 self._check(node)
                 self._keep(node)
         self._refuse_outputs()
+        for value in graph.output:
+            if value.name in self.values.varying:
+                self._add("Identity", self._varying(value.name, False), output=value.name)
         return self._nodes
 
     def _begin(self) -> None:
@@ -106,6 +110,16 @@ class Rewriting:
         self._add("TensorScatter", *operands, output=cache.concat.output[0], axis=cache.axis)
 
     def _keep(self, node: onnx.NodeProto) -> None:
+        captured = sorted((free_names(node) - set(node.input)) & self.values.varying)
+        if captured:
+            called = node.name or node.output[0]
+            raise UnsupportedError(
+                f"{node.op_type} node {called!r}: a branch reads {captured[0]!r}, which depends on the "
+                "length of the past",
+                ADVICE,
+            )
+        if node.op_type == "IsNaN":
+            self._guarded[node.output[0]] = node.input[0]
         made = onnx.NodeProto()
         made.CopyFrom(node)
         for index, name in enumerate(node.input):
@@ -134,7 +148,7 @@ class Rewriting:
         elif node.op_type == "Add" and masks and not self._masks[masks[0]].any():
             kept = next((name for name in node.input if name not in masks), "")
         elif node.op_type == "Where" and node.output[0] in self._weights:
-            kept = node.input[2]
+            kept = node.input[2] if self._guarded.get(node.input[0]) == node.input[2] else ""
         same = (
             kept in self.values.short
             and self.values.short[kept].shape == self.values.short[node.output[0]].shape
@@ -212,8 +226,19 @@ class Rewriting:
         )
         if not apart:
             raise self._refused(node, f"mixes the rows of {growing[0]!r}")
+        if self._has_pole(node, growing):
+            raise self._refused(node, f"may divide by zero in empty rows of {growing[0]!r}")
         if self._keeps_zeros(node):
             self._weights.update(node.output[:1])
+
+    def _has_pole(self, node: onnx.NodeProto, growing: Sequence[str]) -> bool:
+        """Whether zeros may become infinite: rows that are not valid hold them, and 0 times that is NaN."""
+        if node.op_type == "Pow":
+            power = self.values.short.get(node.input[1])
+            return node.input[0] in growing and not (
+                power is not None and power.is_constant and (power.value >= 0).all()
+            )
+        return node.op_type == "Reciprocal" or (node.op_type == "Div" and node.input[1] in growing)
 
     def _keeps_zeros(self, node: onnx.NodeProto) -> bool:
         """Whether weights stay weights; PyTorch replaces those that are not numbers by zeros."""
