@@ -183,6 +183,21 @@ def test_states_that_are_taken_out_do_not_come_back_by_their_names() -> None:
     assert not states_of(file)
 
 
+def test_an_open_extent_beside_the_tokens_is_noted(tmp_path: Path) -> None:
+    """The batch and the tokens of a run are 1 by design; anything else may be a mistake."""
+    file = model(SMALL, 1)
+    file.graph.input.append(helper.make_tensor_value_info("more", TensorProto.FLOAT, ["b", "encoder_length"]))
+    file.graph.node.append(helper.make_node("ReduceSum", ["more"], ["sum"], keepdims=0))
+    file.graph.output.append(helper.make_tensor_value_info("sum", TensorProto.FLOAT, []))
+    onnx.save(file, tmp_path / "grows.onnx")
+    found = [n for n in load(tmp_path / "grows.onnx", bounds={BOUND: 12}).notes if "taken as 1" in n]
+    assert len(found) == 1
+    assert "input 'more' leaves encoder_length open" in found[0]
+    assert "--shape more=1x? sets it" in found[0]
+    stated = load(tmp_path / "grows.onnx", {"more": (1, 5)}, {BOUND: 12}).notes
+    assert not any("taken as 1" in note for note in stated)
+
+
 def merged(file: onnx.ModelProto) -> None:
     """The presents come out of an If, as in optimum's decoder_model_merged.onnx."""
     name = "present.0.key"

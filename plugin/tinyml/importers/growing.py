@@ -9,7 +9,7 @@ standard ONNX model that later stages read like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -19,6 +19,7 @@ from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.growing_rewrite import Rewriting
 from tinyml.importers.growing_states import INTEGERS, GrowingModel, extents_of, growing_model
 from tinyml.importers.growing_values import Values
+from tinyml.importers.open_extents import open_note
 from tinyml.importers.states import Remembered, states_of, with_states, without_states
 from tinyml.ir import Shape
 
@@ -119,19 +120,20 @@ def _open_notes(values: Values, given: Mapping[str, Shape]) -> Iterator[str]:
     """Extents that became 1 although they are neither the batch nor the tokens of a run."""
     growing = values.growing
     inputs = {value.name: extents_of(value) for value in values.model.graph.input}
-    pasts = {cache.state.input for cache in growing.caches}
-    rest = [name for name in inputs if name not in pasts and name != growing.mask and len(inputs[name]) > 1]
-    tokens = {str(inputs[name][-1]) for name in (growing.position,) if name} or {
-        str(inputs[name][1]) for name in rest[:1]
-    }
+    known = {(cache.state.input, cache.axis) for cache in growing.caches}
+    named = ""
+    if tokens := _tokens(values.model, growing, values.shapes):
+        known.add(tokens)
+        named = str(inputs[tokens[0]][tokens[1]])
     for name, extents in inputs.items():
-        if name in given or name == growing.mask:
-            continue
-        for axis, extent in enumerate(extents):
-            is_free = isinstance(extent, str) and axis > 0 and extent not in tokens
-            if is_free and not any(name == c.state.input and axis == c.axis for c in growing.caches):
-                called = extent or f"axis {axis}"
-                yield f"input {name!r} leaves {called} open: taken as 1; set it with --shape"
+        left = [
+            extent
+            if axis > 0 and size == 1 and (name, axis) not in known and not (named and extent == named)
+            else size
+            for axis, (extent, size) in enumerate(zip(extents, values.shapes[name], strict=True))
+        ]
+        if name not in given and name != growing.mask and (text := open_note(name, left)):
+            yield text
 
 
 def _longest(
@@ -206,15 +208,27 @@ def _shapes(
 def _steps(model: onnx.ModelProto, growing: GrowingModel, shapes: Mapping[str, Shape]) -> int:
     """Tokens of a run: as many as there are positions, or as the first input that is no state has."""
     kinds = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
-    if growing.position:
-        if kinds[growing.position] not in INTEGERS:
-            raise UnsupportedError(f"the input {growing.position!r} is not a tensor of integers")
-        return shapes[growing.position][-1] if shapes[growing.position] else 1
-    pasts = {state.input for state in states_of(model)}
-    rest: Sequence[str] = [n for n in shapes if n not in pasts and n != growing.mask and len(shapes[n]) > 1]
-    if any(shapes[name][0] != 1 for name in rest[:1]):
+    if growing.position and kinds[growing.position] not in INTEGERS:
+        raise UnsupportedError(f"the input {growing.position!r} is not a tensor of integers")
+    tokens = _tokens(model, growing, shapes)
+    if tokens is None:
+        return 1
+    name, axis = tokens
+    if axis > 0 and shapes[name][0] != 1:
         raise UnsupportedError(
-            f"the model has a batch of {shapes[rest[0]][0]}, and a growing cache",
+            f"the model has a batch of {shapes[name][0]}, and a growing cache",
             "a compiled decoder writes one text: leave the batch open, or set it to 1",
         )
-    return shapes[rest[0]][1] if rest else 1
+    return shapes[name][axis]
+
+
+def _tokens(
+    model: onnx.ModelProto, growing: GrowingModel, shapes: Mapping[str, Shape]
+) -> tuple[str, int] | None:
+    """The input and its axis with the tokens of a run: positions, or the first input that is no state."""
+    if growing.position:
+        rank = len(shapes[growing.position])
+        return (growing.position, rank - 1) if rank else None
+    pasts = {state.input for state in states_of(model)}
+    rest = [n for n in shapes if n not in pasts and n != growing.mask and len(shapes[n]) > 1]
+    return (rest[0], 1) if rest else None

@@ -14,17 +14,27 @@ Extent = int | str
 
 def closed(build: Builder, name: str, extents: Sequence[Extent]) -> tuple[int, ...]:
     """The shape with 1 for every open extent; adds a note to ``build``."""
-    shape = tuple(1 if isinstance(extent, str) else extent for extent in extents)
-    missing = [extent or f"axis {axis}" for axis, extent in enumerate(extents) if isinstance(extent, str)]
-    if missing:
-        words = " and ".join(missing) if len(missing) < 3 else ", ".join(missing)
-        text = (
-            f"input {name!r} leaves {words} open: taken as 1, so its shape is {'x'.join(map(str, shape))}; "
-            f"--shape {name}={_pattern(extents)} sets {'it' if len(missing) == 1 else 'them'}"
-        )
+    if text := open_note(name, extents):
         build.open_inputs[name] = text
         build.note(text)
-    return shape
+    return _shape(extents)
+
+
+def open_note(name: str, extents: Sequence[Extent]) -> str:
+    """Which extents of an input become 1, and how to set them; empty if none is open."""
+    missing = [extent or f"axis {axis}" for axis, extent in enumerate(extents) if isinstance(extent, str)]
+    if not missing:
+        return ""
+    words = " and ".join(missing) if len(missing) < 3 else ", ".join(missing)
+    return (
+        f"input {name!r} leaves {words} open: taken as 1, so its shape is "
+        f"{'x'.join(map(str, _shape(extents)))}; "
+        f"--shape {name}={_pattern(extents)} sets {'it' if len(missing) == 1 else 'them'}"
+    )
+
+
+def _shape(extents: Sequence[Extent]) -> tuple[int, ...]:
+    return tuple(1 if isinstance(extent, str) else extent for extent in extents)
 
 
 def _pattern(extents: Sequence[Extent]) -> str:
