@@ -222,3 +222,20 @@ def test_ranges_are_finite(text: str) -> None:
 def test_means_and_deviations_are_finite(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a list of numbers"):
         quantize_request.parse_numbers(text, "std")
+
+
+def test_replace_warns_of_a_budget_and_of_a_file_that_nothing_uses(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "models:\n  - name: digits\n    file: model.onnx\n    budget:\n      ram: 600\n"
+    (app / "tinyml.yaml").write_text(text)
+    words = ["add", str(app / "model_float.onnx"), "--name", "digits", "--replace", "--app", str(app)]
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no model uses model.onnx any more" in said
+    assert "warning: the build will fail: digits: arena and state need" in said
+    assert "the budget of digits allows 600" in said
+    assert "a larger budget (the budget of digits)" in said
+    (app / "tinyml.yaml").write_text(text.replace("600", "60K"))
+    assert main(words) == 0
+    assert "warning" not in capsys.readouterr().out

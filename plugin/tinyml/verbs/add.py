@@ -18,13 +18,14 @@ from tinyml.settings.model_forms import IN_PROJECTS
 from tinyml.settings.quantize_request import PATHS
 from tinyml.settings.setting import COMMAND, YAML
 from tinyml.verbs import make_test
-from tinyml.verbs.base import Verb, add_app_argument, print_notes
+from tinyml.verbs.add_report import report, say_what_is_left, warn_of_budget
+from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.settings import add_setting, chosen, given_settings, words_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tinyml.pipeline import Compiled
+    from tinyml.pipeline import Compiled, Options
     from tinyml.settings.quantize_request import Request
 
 
@@ -69,6 +70,8 @@ class Add(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.pipeline import compile_model
+
         if args.input and not args.test:
             raise ConfigError("--input requires --test, which writes a test with these inputs", "add --test")
         app = folder.find_application(args.app, Path.cwd())
@@ -96,8 +99,9 @@ class Add(Verb):
         wanted = chosen(args, ("quantize",)).quantize
         if wanted is None and replaced is not None:
             wanted = replaced.request(app.root)  # as the build will
+        options = _options(app, entry, target.name, wanted)
         try:
-            compiled = _compile(model, app, entry, target.name, wanted)
+            compiled = compile_model(model, options)
         except TinymlError as error:
             if wanted is not None and not quantize:
                 kept = f"{app.manifest_path.name} has `quantize:` for {name}, which --replace keeps"
@@ -125,9 +129,12 @@ class Add(Verb):
                 )
             _refuse_clash(manifest.Manifest(tuple(m for m in now.models if m != replaced)), name, model, app)
             files.replace_all(_changes(app, entry, replaced, copies) | tests)
-        _report(console, app, entry, compiled, copied)
+        report(console, app, entry, compiled, copied)
         for line in differences:
             console.print(f"changed: {line}", markup=False, soft_wrap=True)
+        if replaced is not None:
+            say_what_is_left(console, app, replaced)
+        warn_of_budget(console, entry, compiled, model, options)
         if args.test:
             make_test.said(console, app, place)
         return 0
@@ -164,30 +171,27 @@ def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder
     naming.check_unique([*(entry.name for entry in listed.models), name])
 
 
-def _compile(
-    model: Path,
-    app: folder.Application,
-    entry: manifest.ModelEntry,
-    target: str,
-    wanted: Request | None,
-) -> Compiled:
-    """Compile the model as the build will."""
-    from tinyml.pipeline import compile_model
+def _options(
+    app: folder.Application, entry: manifest.ModelEntry, target: str, wanted: Request | None
+) -> Options:
+    """The options with which the build will compile the model."""
     from tinyml.setup.workspace import find_cmsis_nn
 
-    options = entry.options(app.root, target=target, quantize=wanted, cmsis_nn=find_cmsis_nn() is not None)
-    return compile_model(model, options)
+    return entry.options(app.root, target=target, quantize=wanted, cmsis_nn=find_cmsis_nn() is not None)
 
 
 def _differences(
     app: folder.Application, replaced: manifest.ModelEntry | None, compiled: Compiled
 ) -> list[str]:
     """How the interface differs from that of the model before, if its file is still there."""
+    from tinyml.pipeline import compile_model
+
     if replaced is None or not replaced.path(app.root).is_file():
         return []
     try:
         wanted = replaced.request(app.root)
-        before = _compile(replaced.path(app.root), app, replaced, compiled.summary["target"], wanted)
+        options = _options(app, replaced, compiled.summary["target"], wanted)
+        before = compile_model(replaced.path(app.root), options)
     except TinymlError as error:
         return [f"the model before does not compile: {error.message}"]
     return interface.differences(before.summary, compiled.summary) or ["nothing in the interface"]
@@ -208,63 +212,3 @@ def _changes(
     if after != before:
         changes[app.prj_conf_path] = after.encode()
     return changes
-
-
-def _report(
-    console: Console,
-    app: folder.Application,
-    entry: manifest.ModelEntry,
-    compiled: Compiled,
-    copied: bool,
-) -> None:
-    from rich.table import Table
-
-    from tinyml.cost.hints import hints
-
-    summary = compiled.summary
-
-    if copied:
-        console.print(
-            f"copied to {entry.file} (the original is outside the application's repository)", markup=False
-        )
-    console.print(f"added {entry.name} ({entry.file}) to {app.manifest_path}", markup=False, soft_wrap=True)
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_row("arena", f"{summary['arena_bytes']:,} bytes of RAM")
-    if summary.get("state_bytes"):
-        table.add_row("state", f"{summary['state_bytes']:,} bytes of RAM, kept between runs")
-    table.add_row("weights", f"{summary['weights_bytes']:,} bytes of flash")
-    for kind in ("inputs", "outputs"):
-        for tensor in summary[kind]:
-            shape = naming.shape_text(tensor["shape"])
-            table.add_row(
-                kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
-            )
-    console.print(table, markup=False)
-    print_notes(console, (*compiled.graph.notes, *hints(compiled)))
-    if floats := sum(chosen.in_float for chosen in compiled.selected):
-        off = edit.is_off(files.read_text(app.prj_conf_path), "CONFIG_FPU")
-        advice = (
-            "prj.conf has CONFIG_FPU off: remove that line; with an FPU they take about a tenth of the time"
-            if off
-            else "CONFIG_TINYML enables the FPU (CONFIG_FPU) where the core has one"
-        )
-        console.print(
-            f"{floats} of {len(compiled.selected)} layers compute in float. {advice}",
-            markup=False,
-            soft_wrap=True,
-        )
-    if summary["libm"]:
-        from tinyml.ops.framework.maths import FULL_LIBC
-
-        console.print(
-            f"{entry.name} computes {', '.join(summary['libm'])} in double: it needs {FULL_LIBC} in prj.conf",
-            markup=False,
-            soft_wrap=True,
-        )
-    if compiled.quantization:
-        for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
-            console.print(line, markup=False, soft_wrap=True)
-    console.print(
-        f"Sizes are for {summary['target']}. Next: #include <{entry.name}.h>, then run west build.",
-        markup=False,
-    )
