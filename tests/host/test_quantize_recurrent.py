@@ -31,7 +31,9 @@ STEPS, INPUTS, HIDDEN = 6, 10, 16
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
-def layer(op_type: str, directions: int = 1, **attributes: Any) -> tuple[onnx.ModelProto, int]:
+def layer(
+    op_type: str, directions: int = 1, batch: int = 1, **attributes: Any
+) -> tuple[onnx.ModelProto, int]:
     """One recurrent layer whose only result is its last state, and how many weights its matrices have."""
     random = np.random.default_rng(7)
     rows = GATES[op_type] * HIDDEN
@@ -44,7 +46,7 @@ def layer(op_type: str, directions: int = 1, **attributes: Any) -> tuple[onnx.Mo
     node = helper.make_node(
         op_type, ["x", "w", "r", "b"], ["", "y"], "cell", hidden_size=HIDDEN, **attributes
     )
-    return model_of([node], constants, [STEPS, 1, INPUTS]), constants["w"].size + constants["r"].size
+    return model_of([node], constants, [STEPS, batch, INPUTS]), constants["w"].size + constants["r"].size
 
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
@@ -55,6 +57,10 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("LSTM", {"direction": "reverse"}),
     ("GRU", {"directions": 2}),
     ("LSTM", {"directions": 2}),
+    ("RNN", {"batch": 3}),
+    ("GRU", {"batch": 2, "linear_before_reset": 1}),
+    ("GRU", {"batch": 2, "directions": 2}),
+    ("LSTM", {"batch": 4}),
 ]
 
 
@@ -72,7 +78,8 @@ def answers(compiled: Compiled, samples: Array) -> list[Array]:
 def test_layers_are_int8(op_type: str, options: dict[str, Any], tmp_path: Path) -> None:
     """The file has QuantizeLinear and DequantizeLinear around the operator: onnxruntime is two steps off."""
     model, _ = layer(op_type, **options)
-    result = quantize_small(model, tmp_path, (STEPS, 1, INPUTS))
+    shape = (STEPS, options.get("batch", 1), INPUTS)
+    result = quantize_small(model, tmp_path, shape)
     assert [(found.name, found.kind) for found in result.report.layers] == [("cell", "int8")]
     assert 30 < result.report.decibels < EXACT
     onnx.checker.check_model(result.model)
@@ -81,7 +88,7 @@ def test_layers_are_int8(op_type: str, options: dict[str, Any], tmp_path: Path) 
     assert len(integers) == options.get("directions", 1)
     plain = compile_model(tmp_path / "small.onnx", Options("cell", "host"))
     assert compiled.summary["weights_bytes"] < 0.55 * plain.summary["weights_bytes"]
-    samples = np.random.default_rng(3).uniform(-1, 1, (6, STEPS, 1, INPUTS)).astype(np.float32)
+    samples = np.random.default_rng(3).uniform(-1, 1, (6, *shape)).astype(np.float32)
     quant = integers[0].output.quant
     assert quant is not None
     noise, theirs = Noise(), Noise()

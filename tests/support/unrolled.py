@@ -26,8 +26,19 @@ STEPS, INPUTS, HIDDEN = 5, 3, 4
 class Writer:
     """Nodes of an ONNX model, one step after the other."""
 
-    def __init__(self, seed: int = 1, inputs: int = INPUTS, steps: int = STEPS) -> None:
-        self.shapes = {"x": [steps, inputs], "h0": [1, HIDDEN], "c0": [1, HIDDEN]}
+    def __init__(
+        self,
+        seed: int = 1,
+        inputs: int = INPUTS,
+        steps: int = STEPS,
+        batch: int = 1,
+        by_sample: bool = False,
+    ) -> None:
+        """x has all samples of a step together, or ``by_sample`` all steps of a sample."""
+        self.shapes = {"x": [steps, inputs], "h0": [batch, HIDDEN], "c0": [batch, HIDDEN]}
+        if batch > 1:
+            self.shapes["x"] = [batch, steps, inputs] if by_sample else [steps, batch, inputs]
+        self.step_axis = int(by_sample)
         self.random = np.random.default_rng(seed)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
@@ -53,8 +64,13 @@ class Writer:
         return self.node("Slice", name, self.numbers(begin), self.numbers(end), self.numbers(axis))
 
     def inputs(self, order: Sequence[int]) -> list[str]:
-        """The rows of x."""
-        return [self.part("x", step, step + 1, 0) for step in order]
+        """The rows of x, or one for each sample."""
+        if len(self.shapes["x"]) == 2:
+            return [self.part("x", step, step + 1, 0) for step in order]
+        axis = self.step_axis
+        return [
+            self.node("Squeeze", self.part("x", step, step + 1, axis), self.numbers(axis)) for step in order
+        ]
 
     def file(self, *outputs: str) -> bytes:
         used = {name for node in self.nodes for name in node.input}

@@ -3,7 +3,7 @@
 """Tensors as sums of matrices times other tensors, and functions of such sums: the gates of recurrent cells.
 
 Exporters split, join, reshape and add these sums in many ways. Here only the numbers matter: every element
-of a gate is a row of each matrix, however it was moved. One sample at a time: a batch of 1.
+of a gate is a row of each matrix, however it was moved. In a batch, every sample has the same rows.
 """
 
 from __future__ import annotations
@@ -33,19 +33,51 @@ UNLIMITED = (-math.inf, math.inf)
 
 @dataclass(frozen=True)
 class Affine:
-    """The sum of matrix times operand, for each operand by name, and ``bias``."""
+    """The sum of matrix times operand, for each operand by name, and ``bias``: what one sample has.
+
+    ``batch`` samples follow each other in each operand and in the result. A constant is one sample.
+    """
 
     matrices: dict[str, Array]
     bias: Array
+    batch: int = 1
 
     def __add__(self, other: Affine) -> Affine:
         joined = dict(self.matrices)
         for name, matrix in other.matrices.items():
             joined[name] = joined[name] + matrix if name in joined else matrix
-        return Affine(joined, self.bias + other.bias)
+        return Affine(joined, self.bias + other.bias, self.batch)
 
-    def rows(self, numbers: Array) -> Affine:
-        return Affine({name: matrix[numbers] for name, matrix in self.matrices.items()}, self.bias[numbers])
+    @property
+    def elements(self) -> int:
+        """Of all samples."""
+        return self.batch * self.bias.size
+
+    def taken(self, numbers: Array) -> Affine | None:
+        """The elements with these numbers; None if samples mix or differ in what is taken of them."""
+        rows = _of_each_sample(numbers, self.batch, self.bias.size)
+        if rows is None:
+            return None
+        matrices = {name: matrix[rows] for name, matrix in self.matrices.items()}
+        return Affine(matrices, self.bias[rows], self.batch)
+
+    def for_samples(self, batch: int, size: int) -> Affine | None:
+        """A constant as ``batch`` samples of ``size`` elements, if it adds the same to all of them."""
+        if self.bias.size == 1:
+            return Affine({}, np.broadcast_to(self.bias, (size,)), batch)
+        if self.bias.size == batch * size:
+            rows = self.bias.reshape(batch, size)
+            return Affine({}, rows[0], batch) if np.array_equal(rows, np.tile(rows[0], (batch, 1))) else None
+        return Affine({}, self.bias, batch) if self.bias.size == size else None
+
+
+def _of_each_sample(numbers: Array, batch: int, size: int) -> Array | None:
+    """Which of its ``size`` elements every sample gives, from the numbers of the elements of all samples."""
+    if numbers.size % batch:
+        return None
+    rows = numbers.reshape(batch, -1) - size * np.arange(batch)[:, np.newaxis]
+    alike = np.array_equal(rows, np.tile(rows[0], (batch, 1)))
+    return rows[0] if alike and np.all((rows[0] >= 0) & (rows[0] < size)) else None
 
 
 @dataclass(frozen=True)
@@ -107,7 +139,8 @@ class Forms:
         if node is None or not isinstance(node.op, Unary) or node.op.function not in ("sigmoid", "tanh"):
             return None
         of = self.affine(node.inputs[0])
-        return None if of is None else Gate(node.op.function, of.rows(numbers))
+        part = None if of is None else of.taken(numbers)
+        return None if part is None else Gate(node.op.function, part)
 
     def moved(self, node: Node) -> Array | None:
         """The numbers of the elements of input 0 that are the outputs of a node that only moves them."""
@@ -140,46 +173,50 @@ class Forms:
         if isinstance(node.op, (Dense, MatMul)):
             return self._product(node)
         if isinstance(node.op, Binary):
-            return self._sum(node, tensor.elements)
+            return self._sum(node, tensor)
         taken = self.moved(node)
         inner = self.affine(node.inputs[0]) if taken is not None else None
-        return None if inner is None or taken is None else inner.rows(taken.reshape(-1))
+        return None if inner is None or taken is None else inner.taken(taken.reshape(-1))
 
-    def _sum(self, node: Node, elements: int) -> Affine | None:
+    def _sum(self, node: Node, output: Tensor) -> Affine | None:
         if node.op.function != "add" or node.op.clamp != UNLIMITED:  # type: ignore[attr-defined]
             return None
         parts = [self.affine(name) for name in node.inputs]
         first, second = parts
         if first is None or second is None:
             return None
-        both = [
-            Affine(part.matrices, np.broadcast_to(part.bias, (elements,)))
-            if not part.matrices and part.bias.size == 1
-            else part
-            for part in (first, second)
-        ]
-        return both[0] + both[1] if all(part.bias.size == elements for part in both) else None
+        if not first.matrices:
+            first, second = second, first
+        if first.elements != output.elements:
+            return None
+        if not second.matrices:
+            given = self.tensors[node.inputs[parts.index(second)]].shape
+            spread = np.broadcast_to(second.bias.reshape(given), output.shape)
+            constant = Affine({}, spread.reshape(-1)).for_samples(first.batch, first.bias.size)
+            return None if constant is None else first + constant
+        return first + second if _alike(first, second) else None
 
     def _product(self, node: Node) -> Affine | None:
-        """One row times constant weights."""
+        """Samples times constant weights: each row is one."""
         x, weights = (self.tensors[name] for name in node.inputs[:2])
         if weights.data is None or len(weights.shape) != 2 or x.dtype is not DType.FLOAT32:
             return None
         matrix = _real(weights) if isinstance(node.op, Dense) else _real(weights).T
-        if x.elements != matrix.shape[1] or x.is_constant:
+        size, width = matrix.shape
+        batch, rest = divmod(x.elements, width) if width else (0, 1)
+        if rest or not batch or x.is_constant:
             return None
-        bias = Affine({}, np.zeros(len(matrix)))
+        product = Affine(self._columns(self.root(x.name), matrix, batch), np.zeros(size), batch)
         if isinstance(node.op, Dense):
             if node.op.clamp != UNLIMITED:
                 return None
             if len(node.inputs) > 2 and node.inputs[2]:
                 given = self.affine(node.inputs[2])
-                if given is None:
-                    return None
-                bias = given
-        return Affine(self._columns(self.root(x.name), matrix), np.zeros(len(matrix))) + bias
+                bias = given if given is None or given.matrices else given.for_samples(batch, size)
+                return product + bias if bias is not None and _alike(product, bias) else None
+        return product
 
-    def _columns(self, name: str, matrix: Array) -> dict[str, Array]:
+    def _columns(self, name: str, matrix: Array, batch: int) -> dict[str, Array]:
         """The matrix of each part of an operand that joins several."""
         node = self.producers.get(name)
         if node is None or not isinstance(node.op, Concat):
@@ -187,14 +224,19 @@ class Forms:
         found: dict[str, Array] = {}
         start = 0
         output = self.tensors[name]
-        if math.prod(output.shape[: node.op.axis]) != 1:
+        if math.prod(output.shape[: node.op.axis]) != batch:
             return {name: matrix}
         for part in node.inputs:
-            end = start + self.tensors[part].elements
+            end = start + self.tensors[part].elements // batch
             inner, piece = self.root(part), matrix[:, start:end]
             found[inner] = found[inner] + piece if inner in found else piece
             start = end
         return found
+
+
+def _alike(first: Affine, second: Affine) -> bool:
+    """Both have as many samples of as many elements."""
+    return (first.batch, first.bias.size) == (second.batch, second.bias.size)
 
 
 def _real(weights: Tensor) -> Array:

@@ -46,6 +46,10 @@ class Step:
         return len(self.gates[0].bias)
 
     @property
+    def batch(self) -> int:
+        return self.gates[0].batch
+
+    @property
     def sources(self) -> set[str]:
         """Everything that a matrix is multiplied by."""
         parts = [*self.gates, *([self.reset] if self.reset else [])]
@@ -65,8 +69,9 @@ def steps(graph: Graph) -> tuple[Forms, dict[str, Step]]:
 def _sizes_agree(forms: Forms, step: Step) -> bool:
     """Nothing is broadcast: all gates and states have the size of the result."""
     states = [name for name in (step.h, step.c, step.previous_c, step.previous_h) if name]
-    sizes = {forms.tensors[name].elements for name in states} | {len(gate.bias) for gate in _gates(step)}
-    return sizes == {step.hidden}
+    sizes = {forms.tensors[name].elements for name in states}
+    gates = {(gate.batch, len(gate.bias)) for gate in _gates(step)}
+    return sizes == {step.batch * step.hidden} and gates == {(step.batch, step.hidden)}
 
 
 def _step(forms: Forms, node: Node) -> Step | None:
@@ -160,9 +165,10 @@ def _candidate(forms: Forms, h: str, update: Affine, candidate: str, previous: s
         for left, right in _both_ways(forms.operands(product, "mul")):
             reset, recurrent, x = _gate(forms, left, "sigmoid"), forms.affine(right), forms.affine(own)
             if reset is not None and recurrent is not None and x is not None and x.matrices:
-                if len(recurrent.bias) == 1:
-                    recurrent = Affine({}, np.broadcast_to(recurrent.bias, update.bias.shape))
-                return Step("gru", h, (update, reset, x), previous_h=previous, reset=recurrent)
+                if not recurrent.matrices:
+                    recurrent = recurrent.for_samples(update.batch, len(update.bias))
+                if recurrent is not None:
+                    return Step("gru", h, (update, reset, x), previous_h=previous, reset=recurrent)
     whole = forms.affine(candidate)
     if whole is None:
         return None
@@ -197,7 +203,9 @@ def _predecessor(step: Step, found: dict[str, Step]) -> Step | None:
     """The step whose result is this one's state."""
     for name in sorted(step.sources | {step.previous_h}):
         other = found.get(name)
-        if other is None or other is step or other.cell != step.cell or other.hidden != step.hidden:
+        if other is None or other is step or other.cell != step.cell:
+            continue
+        if (other.hidden, other.batch) != (step.hidden, step.batch):
             continue
         if step.cell == "lstm" and step.previous_c != other.c:
             continue

@@ -15,10 +15,14 @@ from tinyml.ops.recurrent.integer_form import FUNCTIONS
 from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import Slice
+from tinyml.ops.transpose import Transpose
 from tinyml.passes._affine_forms import Forms
 from tinyml.passes._recurrent_cells import Step, chains, roles_in, steps, weights
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
+
+SWAPPED = (1, 0, 2)
+"""Steps and samples change places."""
 
 
 def roll_recurrent(graph: Graph) -> Graph:
@@ -61,20 +65,23 @@ def _roll(
     name = last.name
     new: list[Node] = []
 
-    def add(op: Reshape | Slice | Concat, *inputs: str) -> str:
+    def add(op: Reshape | Transpose | Concat, *inputs: str) -> str:
         node, output = edit.make(name, op, [edit.tensors[one] for one in inputs])
         new.append(node)
         return output.name
 
-    origin, reverse = _origin(forms, sources)
-    width = edit.tensors[sources[0]].elements
-    if origin:
-        x = add(Reshape((count, 1, width)), origin)
+    batch = general.batch
+    width = edit.tensors[sources[0]].elements // batch
+    origin, reverse, by_sample = _origin(forms, sources, batch)
+    if origin and by_sample:
+        x = add(Transpose(SWAPPED), add(Reshape((batch, count, width)), origin))
+    elif origin:
+        x = add(Reshape((count, batch, width)), origin)
     else:
-        x = add(Concat(0), *(add(Reshape((1, 1, width)), source) for source in sources))
+        x = add(Concat(0), *(add(Reshape((1, batch, width)), source) for source in sources))
     arrays = zip("wrb", weights(general, *roles[-1]), strict=True)
     constants = [edit.constant(f"{name}/{word}", array).name for word, array in arrays]
-    state = (1, hidden)
+    state = (batch, hidden)
     states = [add(Reshape(state), one) if one else "" for one in (roles[0][1], first.previous_c)]
     operands = [x, *constants, "", *states]
     while not operands[-1]:
@@ -101,25 +108,31 @@ def _reshaped(edit: Editor, result: str, name: str, source: str) -> Node:
 
 def _replace_steps(edit: Editor, chain: Sequence[Step], every: Tensor, reverse: bool) -> None:
     """The result of each step is a part of all steps."""
-    count, _, hidden = every.shape
+    count, batch, hidden = every.shape
     for number, step in enumerate(chain):
         place = count - 1 - number if reverse else number
         node = edit.producer(step.h)
         assert node is not None
-        taken, part = edit.make(node.name, Slice((place, 0, 0), (1, 1, hidden), (1, 1, 1)), [every])
+        taken, part = edit.make(node.name, Slice((place, 0, 0), (1, batch, hidden), (1, 1, 1)), [every])
         edit.replace(node, [taken, _reshaped(edit, step.h, node.name, part.name)])
 
 
-def _origin(forms: Forms, sources: Sequence[str]) -> tuple[str, bool]:
-    """The tensor whose rows the inputs of all steps are, and whether the last row comes first."""
+def _origin(forms: Forms, sources: Sequence[str], batch: int) -> tuple[str, bool, bool]:
+    """The tensor that the inputs of all steps are parts of, whether the last step comes first, and whether
+    all steps of a sample follow each other in it, instead of all samples of a step."""
     for origin in reversed(list(_path(forms, sources[0]))):
         parts = [_numbers(forms, origin, source) for source in sources]
         elements = np.arange(forms.tensors[origin].elements)
         for reverse in (False, True):
             found = [part for part in (reversed(parts) if reverse else parts) if part is not None]
-            if len(found) == len(parts) and np.array_equal(np.concatenate(found), elements):
-                return origin, reverse
-    return "", False
+            if len(found) != len(parts) or sum(part.size for part in found) != elements.size:
+                continue
+            joined = np.stack(found).reshape(len(found), batch, -1)
+            for by_sample in (False, True):
+                ordered = joined.swapaxes(0, 1) if by_sample else joined
+                if np.array_equal(ordered.reshape(-1), elements):
+                    return origin, reverse, by_sample
+    return "", False, False
 
 
 def _path(forms: Forms, name: str) -> Iterator[str]:
@@ -148,6 +161,7 @@ def _read_all_steps(edit: Editor, every: Tensor, last: str, place: int) -> None:
     """What joins the steps again in their order is a reshape of all of them; the same for the last one."""
     numbers = np.arange(every.elements).reshape(every.shape)
     results = {every.name: numbers.reshape(-1), last: numbers[place].reshape(-1)}
+    by_sample = numbers.swapaxes(0, 1).reshape(-1)
     known: dict[str, Array] = {every.name: numbers, last: numbers[place]}
     for node in _in_order(edit.graph()):
         if not (isinstance(node.op, Concat) or node.op.movement) or known.keys().isdisjoint(node.inputs):
@@ -159,10 +173,17 @@ def _read_all_steps(edit: Editor, every: Tensor, last: str, place: int) -> None:
             continue
         (taken,) = node.op.evaluate(Layer.of(node, edit.tensors), parts)
         known[node.outputs[0]] = taken
+        if isinstance(node.op, Reshape):
+            continue
         for name, wanted in results.items():
-            if not isinstance(node.op, Reshape) and np.array_equal(taken.reshape(-1), wanted):
+            if np.array_equal(taken.reshape(-1), wanted):
                 edit.replace(node, [_reshaped(edit, node.outputs[0], node.name, name)])
                 break
+        else:
+            if np.array_equal(taken.reshape(-1), by_sample):
+                swapped, steps_last = edit.make(node.name, Transpose(SWAPPED), [every])
+                result = _reshaped(edit, node.outputs[0], node.name, steps_last.name)
+                edit.replace(node, [swapped, result])
 
 
 def _part(edit: Editor, known: dict[str, Array], name: str) -> Array | None:
