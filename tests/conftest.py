@@ -7,7 +7,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -50,13 +49,6 @@ def models_folder() -> Path:
     if not (folder / "index.csv").is_file():
         pytest.skip("no published models here (TINYML_MODELS names their folder)")
     return folder
-
-
-@pytest.fixture(scope="session")
-def session_root_logdir() -> Iterator[str]:
-    """Where pytest-embedded keeps its logs: it would leave dated folders behind."""
-    with tempfile.TemporaryDirectory(prefix="pytest-embedded-", ignore_cleanup_errors=True) as folder:
-        yield folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

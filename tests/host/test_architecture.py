@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,13 @@ def room(module: tuple[str, ...]) -> str:
 SHELLS = [path for path in (PLUGIN / "west_commands.py", PLUGIN / "platformio_hook.py") if path.exists()]
 
 
-def names(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+@cache  # several tests ask for those of each module
+def names(source: str, module: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """The modules of ours that ``source`` imports, and their members, as paths below ``tinyml``."""
+    return tuple(_names(source, module))
+
+
+def _names(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]

@@ -4,16 +4,26 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import pytest
-from pytest_embedded.log import DuplicateStdoutPopen
-from pytest_embedded.utils import Meta
+from pytest_embedded.app import App
+from pytest_embedded.dut import Dut
+from pytest_embedded.log import PexpectProcess
 
 from tinyml import harness
 from tinyml.cores.targets import find_target
+
+
+class Started(NamedTuple):
+    """An image that runs: its console (``dut.expect(...)``) and its process."""
+
+    dut: Dut
+    process: subprocess.Popen[bytes]
 
 
 def machine_of(item: pytest.Item) -> str | None:
@@ -49,20 +59,22 @@ def machine_is_here(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def start_image(
-    msg_queue: Any, dut: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[harness.Image], DuplicateStdoutPopen]]:
-    """Start an image; from then on ``dut.expect`` sees its console. It is ended after the test."""
-    started = []
-    logs = Meta(str(tmp_path_factory.mktemp("console")), {}, {})
+def start_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[harness.Image], Started]]:
+    """Start an image, whose console is a device of pytest-embedded. It is ended after the test.
 
-    def start(image: harness.Image) -> DuplicateStdoutPopen:
-        words = harness.command(image)
-        process = DuplicateStdoutPopen(msg_queue, cmd=words, meta=logs, cwd=image.path.parent)
-        started.append(process)
-        return process
+    pyproject.toml keeps its plugin out: pytest would prepare all of its fixtures for each test of every tier.
+    """
+    with ExitStack() as ends:
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(10)
+        def start(image: harness.Image) -> Started:
+            console = tmp_path_factory.mktemp("console") / "console.log"
+            output = ends.enter_context(console.open("wb"))
+            process = subprocess.Popen(
+                harness.command(image), stdout=output, stderr=subprocess.STDOUT, cwd=image.path.parent
+            )
+            ends.callback(process.wait, 10)
+            ends.callback(process.terminate)
+            reader = PexpectProcess(ends.enter_context(console.open("rb")))
+            return Started(Dut(reader, None, App(), str(console), "console"), process)
+
+        yield start

@@ -166,25 +166,25 @@ def test_sanitizers_are_for_the_host(tmp_path: Path) -> None:
 
 
 def test_console_through_pytest_embedded(
-    folder: Path, machine: str, tmp_path: Path, dut: Any, start_image: Callable[[harness.Image], Any]
+    folder: Path, machine: str, tmp_path: Path, start_image: Callable[[harness.Image], Any]
 ) -> None:
     """The image as a device under test: its console, line by line, and its exit status."""
     model = read_generated(folder)
     image = harness.build(model, harness.find_machine(machine), tmp_path)
     harness.execute(image, model, [toy.sample(toy.DEEP_STACK)])  # leaves its samples next to the image
-    process = start_image(image)
+    dut, process = start_image(image)
     dut.expect_exact("toy: done", timeout=20)
     assert process.wait(10) == 0
 
 
 def test_fault_report_through_pytest_embedded(
-    folder: Path, machine: str, tmp_path: Path, dut: Any, start_image: Callable[[harness.Image], Any]
+    folder: Path, machine: str, tmp_path: Path, start_image: Callable[[harness.Image], Any]
 ) -> None:
     model = read_generated(folder)
     image = harness.build(model, harness.find_machine(machine), tmp_path)
     with pytest.raises(ToolError):
         harness.execute(image, model, [toy.sample(toy.UNDEFINED_INSTRUCTION)])
-    process = start_image(image)
+    dut, process = start_image(image)
     dut.expect_exact("fault", timeout=20)
     reports = {"qemu-riscv32": ("mcause", 2, 0x80000000), ARMV6M: ("cfsr", 0, 0)}
     register, cause, code = reports.get(machine, ("cfsr", 1 << 16, 0))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that a test process forks end with it, even if it crashes.
 
-pytest-embedded forks one for its message queue in every worker of xdist. Left behind by a worker that
-crashed, it would hold the worker's pipe open, and xdist would wait for ever for that worker's end.
+Models that may crash LiteRT run in one, and plugins of pytest fork some. Left behind by a worker of xdist
+that crashed, it would hold the worker's pipe open, and xdist would wait for ever for that worker's end.
 """
 
 from __future__ import annotations
