@@ -29,18 +29,25 @@ SAME_RUN = "TC_RUNID=same"
 """Twister gives the compiler a random number in each run of a test, so that ccache would know no object."""
 
 
-def environment() -> dict[str, str]:
-    """That of the workspace, with our boards."""
-    known = workspace.environment(workspace.location())
-    paths = os.pathsep.join(filter(None, [str(SHORT_LIVED), known.get("PYTHONPATH")]))
+def short_lived() -> dict[str, str]:
+    """Variables with which the scripts of a build take less time: see the folder."""
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [str(SHORT_LIVED), *(path for path in known if path not in ("", str(SHORT_LIVED)))]
     return {
-        **known,
-        "EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"),
-        "COLUMNS": "200",
-        "PYTHONPATH": paths,
+        "PYTHONPATH": os.pathsep.join(paths),
         "TINYML_TEST_ZEPHYR_LISTS": str(workspace.cache_folder() / "zephyr-lists"),
         # CMake asks for Python's folders through distutils, and setuptools' own takes 0.3 s to import
         "SETUPTOOLS_USE_DISTUTILS": "stdlib",
+    }
+
+
+def environment() -> dict[str, str]:
+    """That of the workspace, with our boards."""
+    return {
+        **workspace.environment(workspace.location()),
+        **short_lived(),
+        "EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"),
+        "COLUMNS": "200",
     }
 
 

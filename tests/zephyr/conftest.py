@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiers import TESTS
+from tests.zephyr.building import short_lived
 from tools import workspace
 
 BINDINGS = TESTS.parent / "zephyr_module" / "dts" / "bindings"
@@ -36,8 +37,6 @@ MADE_FROM = (
 
 os.environ.setdefault("CCACHE_BASEDIR", tempfile.gettempdir())
 os.environ.setdefault("CCACHE_NOHASHDIR", "1")
-# CMake's search for Python imports distutils, in the place of which setuptools would load all of itself.
-os.environ.setdefault("SETUPTOOLS_USE_DISTUTILS", "stdlib")
 
 
 class Folders:
@@ -78,9 +77,14 @@ def own_folder(name: str) -> Path:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def known_devicetree() -> Iterator[None]:
-    """Tells ccache what the devicetree header is made from; in the builds of this tier alone."""
+def shared_work() -> Iterator[None]:
+    """Tells ccache what the devicetree header is made from, and lets scripts take what earlier builds found.
+
+    For the builds of this tier alone, also for those that commands start in this process.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        for name, value in short_lived().items():
+            patch.setenv(name, value)
         patch.setenv("CCACHE_IGNOREHEADERS", "zephyr/include/generated/zephyr/devicetree_generated.h")
         patch.setenv("CCACHE_EXTRAFILES", os.pathsep.join(MADE_FROM))
         yield

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.depth import is_deep
-from tests.zephyr.building import ROOT, Build, copy_of_digits
+from tests.zephyr.building import ROOT, Build, copy_of_digits, short_lived
 from tools import workspace
 
 PROJECT = "modules/lib/west-tinyml"
@@ -89,7 +89,7 @@ def linked_copy(top: Path, path: str) -> str:
 
 def west(top: Path, *words: str | Path) -> str:
     """Run west inside a workspace, with nothing in the environment that would lead it to another one."""
-    environment = workspace.environment(top)
+    environment = {**workspace.environment(top), **short_lived()}
     del environment["TINYML_WORKSPACE"], environment["ZEPHYR_BASE"]
     done = subprocess.run(
         ["west", *map(str, words)],

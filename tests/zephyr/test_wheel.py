@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import wheel
-from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run
+from tests.zephyr.building import DIGITS, SHORT_LIVED, TWISTER_SECONDS, run
 from tinyml.setup.workspace import find_cmsis_nn
 from tools import workspace
 
@@ -35,7 +36,7 @@ def test_digits_with_the_module_of_the_wheel(tmp_path: Path) -> None:
     run(
         [*west, "-d", build, app, "--", f"-DZEPHYR_MODULES={';'.join(modules)}"],
         workspace.location(),
-        more={"EXTRA_ZEPHYR_MODULES": "", "PYTHONPATH": str(site)},
+        more={"EXTRA_ZEPHYR_MODULES": "", "PYTHONPATH": f"{site}{os.pathsep}{SHORT_LIVED}"},
     )
     assert "#define DIGITS_" in (build / "tinyml" / "digits" / "digits.h").read_text()
     objects = (build / "build.ninja").read_text()
