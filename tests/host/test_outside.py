@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -210,14 +209,21 @@ def read(node, build):
 def test_installed_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "hats_for_tests.py").write_text(OPERATORS.read_text())
     shutil.copyfile(SAMPLE / "mexican_hat.c", tmp_path / "mexican_hat.c")
+    install(tmp_path, "hats", "hats_for_tests")
     monkeypatch.syspath_prepend(tmp_path)
-    entry = metadata.EntryPoint("hats", "hats_for_tests", outside.ENTRY_POINTS)
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
     assert "mexican_hat_f32" in tinyml.compile(MODEL, target="host").files["curve.c"]
-    broken = metadata.EntryPoint("hats", "hats_that_are_not_there", outside.ENTRY_POINTS)
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken])
-    with pytest.raises(ConfigError, match="operators of the package hats cannot be loaded: ModuleNotFound"):
+    install(tmp_path / "more", "wigs", "wigs_that_are_not_there")
+    monkeypatch.syspath_prepend(tmp_path / "more")
+    with pytest.raises(ConfigError, match="operators of the package wigs cannot be loaded: ModuleNotFound"):
         outside.load_installed()
+
+
+def install(folder: Path, package: str, module: str) -> None:
+    """What pip leaves of a package that offers the operators of ``module``."""
+    facts = folder / f"{package}-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(f"[{outside.ENTRY_POINTS}]\n{package} = {module}\n")
 
 
 def test_manifest_and_cmake(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -13,7 +14,13 @@ SUFFIXES = (".py", ".j2")
 
 def compiler_sources(package: Path = PACKAGE) -> list[Path]:
     """All modules and templates, in a fixed order."""
-    return [path for path in sorted(package.rglob("*")) if path.suffix in SUFFIXES and path.is_file()]
+    files = (
+        f"{folder}{os.sep}{name}"
+        for folder, _, names in os.walk(package)  # pathlib takes four times as long, in every compilation
+        for name in names
+        if name.endswith(SUFFIXES)
+    )
+    return [Path(file) for file in sorted(files)]
 
 
 def fingerprint(package: Path = PACKAGE) -> str:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -90,8 +90,10 @@ def _clock_rate(text: str) -> float:
     return rate
 
 
-def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> Parser:
-    """The command line of all verbs under one program name."""
+def build_parser(
+    verbs: Iterable[Verb], prog: str, version: str, only: Container[str] | None = None
+) -> Parser:
+    """The command line of all verbs under one program name; with the arguments of ``only`` these verbs."""
     parser = Parser(
         prog=prog, description="Neural networks as source files of a firmware: ONNX and TFLite compiled to C."
     )
@@ -106,6 +108,8 @@ def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> Parser:
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        if only is not None and verb.name not in only:
+            continue
         verb.add_arguments(sub)
         add_loudness(sub, default=argparse.SUPPRESS)  # so that it does not undo what stands before the verb
         sub.set_defaults(verb=verb, parser=sub)
@@ -114,7 +118,8 @@ def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> Parser:
 
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
-    parser = build_parser(verbs, prog, version)
+    completing = "_ARGCOMPLETE" in os.environ  # then the words are in another variable
+    parser = build_parser(verbs, prog, version, only=None if completing else argv)
     _complete(parser)
     args, unknown = parser.parse_known_args(list(argv) or ["--help"])
     if unknown:

@@ -7,6 +7,7 @@ Such a file registers operators exactly as the files in ``ops/`` do, through the
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import sys
@@ -61,7 +62,7 @@ def is_c(file: Path) -> bool:
 
 def load_installed() -> None:
     """Load the operators of installed packages, each package once."""
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
+    for entry in _offered(tuple(sys.path)):
         if entry.value in _packages:
             continue
         with _all_or_nothing():
@@ -76,6 +77,12 @@ def load_installed() -> None:
                     f"update or remove it: pip uninstall {owner}",
                 ) from error
         _packages.add(entry.value)
+
+
+@functools.cache
+def _offered(path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
+    """The entry points of all packages on ``sys.path``: finding them opens a file of each package."""
+    return tuple(metadata.entry_points(group=ENTRY_POINTS))
 
 
 def sources(files: Iterable[Path]) -> list[Path]:

@@ -117,18 +117,18 @@ def _in_blocks(rows: Array, bits: int, block: int) -> BlockForm | None:
 
 def _steps(blocks: Array, bits: int) -> tuple[Array, Array] | None:
     """Steps and scales of blocks that are not all zero; None if one of them has none."""
-    steps, scales = np.zeros(blocks.shape, np.int64), np.zeros(len(blocks), np.float32)
     tops = np.abs(blocks).max(axis=1)
-    open_ = np.arange(len(blocks))
     half, largest = 1 << (bits - 1), (1 << bits) - 1
+    if not _whole(blocks[:1], tops[0] / np.arange(1, largest + 1, dtype=np.float32))[1].any():
+        return None  # as for most weights: this is quicker than the loop below
+    steps, scales = np.zeros(blocks.shape, np.int64), np.zeros(len(blocks), np.float32)
+    open_ = np.arange(len(blocks))
     for steps_of_top in dict.fromkeys((half - 1, half, *range(1, largest + 1))):
         if not len(open_):
             break
         part, guess = blocks[open_], tops[open_] / np.float32(steps_of_top)
-        with np.errstate(all="ignore"):
-            guess = guess.astype(np.float32)
-            whole = np.rint(part / guess[:, None])
-            near = np.abs(part / guess[:, None] - whole).max(axis=1) <= 1e-3
+        guess = guess.astype(np.float32)
+        whole, near = _whole(part, guess)
         span = np.maximum(whole.max(axis=1), 0) - np.minimum(whole.min(axis=1), 0)
         rest = np.flatnonzero(near & (span <= largest))
         solved: list[Array] = []
@@ -140,6 +140,14 @@ def _steps(blocks: Array, bits: int) -> tuple[Array, Array] | None:
             rest = np.setdiff1d(rest, fits)
         open_ = np.delete(open_, np.concatenate(solved))
     return None if len(open_) else (steps, scales)
+
+
+def _whole(blocks: Array, scales: Array) -> tuple[Array, Array]:
+    """Steps of each block with its scale, or of one block with all scales; which of them are almost whole."""
+    with np.errstate(all="ignore"):
+        quotients = blocks / scales[:, None]
+        whole = np.rint(quotients)
+        return whole, np.abs(quotients - whole).max(axis=1) <= 1e-3
 
 
 def _signed(steps: Array, scales: Array, half: int) -> tuple[Array, Array]:
