@@ -152,6 +152,11 @@ def test_the_table_of_the_runtime_is_that_of_the_interpreter() -> None:
     text = (Path(harness.__file__).parents[1] / "runtime/recurrent/gates_s16.c").read_text()
     numbers = re.findall(r"-?\d+", text.partition("= {")[2])
     assert [int(number) for number in numbers] == TANH.tolist()
+    steps = (Path(harness.__file__).parents[1] / "runtime/recurrent/gates_steps_s16.c").read_text()
+    words = [int(word, 16) for word in re.findall(r"0x[0-9a-f]{8}", steps)]
+    assert words == [
+        (step << 16) + (value & 0xFFFF) for value, step in zip(TANH, np.diff(TANH), strict=False)
+    ]
 
 
 def test_kept_float_the_weights_are_as_they_were(tmp_path: Path) -> None:

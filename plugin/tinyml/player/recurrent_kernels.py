@@ -43,6 +43,7 @@ def _lstm(number: int, name: str, record: Layout, header: str) -> Playable:
 def _bytes(number: int, name: str, variant: str = "") -> Playable:
     """RNN, GRU and LSTM of quantised ONNX models; ``variant``: of the instructions."""
     function = f"{name}{variant}_s8"
+    table = "recurrent/gates_steps_s16.c" if variant == "_dsp" else "recurrent/gates_s16.c"
     return Playable(
         number,
         f"tinyml_{function}",
@@ -51,7 +52,7 @@ def _bytes(number: int, name: str, variant: str = "") -> Playable:
         "tinyml_play_recurrent_s8",
         f"tinyml_check_{function}",
         "tinyml/recurrent_s8.h",
-        (f"recurrent/recurrent{variant}_s8.c", "recurrent/gates_s16.c", "player/play_recurrent_s8.c"),
+        (f"recurrent/recurrent{variant}_s8.c", table, "player/play_recurrent_s8.c"),
     )
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tanh and the logistic function of int16 with three integer bits, from one interpolated table.
 
-``runtime/recurrent/gates_s16.c`` has the same table; a test compares them.
+``runtime/recurrent/gates_s16.c`` and ``gates_steps_s16.c`` have the same table; a test compares them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,14 @@ def shapes_fit(layer: Layer[RecurrentInt8]) -> bool:
     hidden, rows = r[1], GATES[layer.op.cell] * r[1]
     biases = rows + (hidden if layer.op.second_bias else 0)
     states = all(extents(optional(layer, i), (x[1], hidden)) for i in (H0, C0))
-    return hidden > 0 and w == (rows, x[2]) and r[0] == rows and layer.input(B).shape == (biases,) and states
+    return (
+        hidden > 0
+        and x[2] > 0
+        and w == (rows, x[2])
+        and r[0] == rows
+        and layer.input(B).shape == (biases,)
+        and states
+    )
 
 
 def bytes_and_states(layer: Layer[RecurrentInt8]) -> bool:

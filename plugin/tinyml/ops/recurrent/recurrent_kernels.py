@@ -140,7 +140,7 @@ class RecurrentDsp(RecurrentBytes):
 
     constraints = (sums_of_24_bits,)
     element_bytes = 2
-    sources = ("recurrent/recurrent_dsp_s8.c", TABLE)
+    sources = ("recurrent/recurrent_dsp_s8.c", "recurrent/gates_steps_s16.c")
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp

@@ -4,9 +4,14 @@
 /**
  * Steps of RNN, GRU and LSTM on int8. The file that includes this one has, before it, the type of
  * elements in the copies of an input and a state, recurrent_cells_element, and functions:
- * recurrent_cells_padded() says how many elements a copy has; recurrent_cells_multiply() computes a
- * group and goes on to the next one; recurrent_cells_saturate16() and recurrent_cells_saturate8()
- * make an int16 or an int8 of an int32_t.
+ * recurrent_cells_padded() says how many elements a copy has, and recurrent_cells_entry() what its
+ * assembly needs of that number; recurrent_cells_take() copies an input;
+ * recurrent_cells_multiply() computes groups, one after the other;
+ * recurrent_cells_gate() makes an int16 in units of 2^-12 of a sum in units of 2^-15;
+ * recurrent_cells_tanh() and recurrent_cells_logistic() are functions of such a gate, with what
+ * they need of recurrent_cells_curves(); recurrent_cells_saturate16() and
+ * recurrent_cells_saturate8() make an int16 or an int8, and recurrent_cells_from_30() an int16 in
+ * units of 2^-15 of a product in units of 2^-30.
  */
 
 #ifndef TINYML_RECURRENT_CELLS_S8_H_
@@ -15,25 +20,6 @@
 #include <stddef.h>
 
 #include "recurrent_run_s8.h"
-
-/* The table between two of its elements: place is in units of 2^-bits. */
-static inline int32_t recurrent_cells_curve(int32_t place, int32_t bits)
-{
-	const int16_t *at = &tinyml_tanh_s16[place >> bits];
-	const int32_t share = place & ((1 << bits) - 1);
-
-	return at[0] + (((at[1] - at[0]) * share + (1 << (bits - 1))) >> bits);
-}
-
-static inline int32_t recurrent_cells_tanh(int32_t x)
-{
-	return recurrent_cells_curve(x + (1 << 15), 7);
-}
-
-static inline int32_t recurrent_cells_logistic(int32_t x)
-{
-	return (recurrent_cells_curve(x + (1 << 16), 8) + (1 << 15)) >> 1;
-}
 
 /* A state in units of 2^-15 as int8. */
 static inline int32_t recurrent_cells_output(const struct output *to, int32_t h)
@@ -50,14 +36,17 @@ static void recurrent_cells_step_rnn(const struct run *run)
 {
 	const struct output to = run->to;
 	struct group group = recurrent_run_first(run, run->h);
+	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		recurrent_cells_element *const next = &run->next[j];
 		const int32_t cells = recurrent_cells_left(run, j);
+		int32_t sums[ROWS];
 
-		recurrent_cells_multiply(&group);
+		recurrent_cells_multiply(&group, sums, 1);
 		for (int32_t i = 0; i < cells; i++) {
-			const int32_t h = recurrent_cells_tanh(group.gates[i]);
+			const int32_t h =
+				recurrent_cells_tanh(&curves, recurrent_cells_gate(sums[i]));
 
 			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
 		}
@@ -70,31 +59,30 @@ static void recurrent_cells_step_lstm(const struct run *run)
 	const int32_t bits = run->p->cell_bits;
 	const int32_t up = bits >= 3 ? bits - 3 : 0, down = bits >= 3 ? 0 : 3 - bits;
 	struct group group = recurrent_run_first(run, run->h);
+	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		recurrent_cells_element *const next = &run->next[j];
 		int16_t *const cell = &run->c[j];
 		const int32_t cells = recurrent_cells_left(run, j);
-		int16_t gates[3][ROWS];
+		int32_t sums[4][ROWS];
 
-		for (int32_t g = 0; g < 3; g++) {
-			recurrent_cells_multiply(&group);
-			for (int32_t i = 0; i < ROWS; i++) {
-				gates[g][i] = (int16_t)group.gates[i];
-			}
-		}
-		recurrent_cells_multiply(&group);
+		recurrent_cells_multiply(&group, sums[0], 4);
 		for (int32_t i = 0; i < cells; i++) {
-			const int32_t in = recurrent_cells_logistic(gates[0][i]);
-			const int32_t out = recurrent_cells_logistic(gates[1][i]);
-			const int32_t forget = recurrent_cells_logistic(gates[2][i]);
-			const int32_t fresh = recurrent_cells_tanh(group.gates[i]);
+			const int32_t in =
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[0][i]));
+			const int32_t out =
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[1][i]));
+			const int32_t forget =
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[2][i]));
+			const int32_t fresh =
+				recurrent_cells_tanh(&curves, recurrent_cells_gate(sums[3][i]));
 			int32_t c = forget * cell[i] + ((in * fresh) >> bits) + (1 << 14);
 
-			c = recurrent_cells_saturate16(c >> 15);
+			c = recurrent_cells_from_30(c);
 			cell[i] = (int16_t)c;
 			c = recurrent_cells_saturate16((int32_t)((uint32_t)c << up) >> down);
-			c = (out * recurrent_cells_tanh(c) + (1 << 14)) >> 15;
+			c = (out * recurrent_cells_tanh(&curves, c) + (1 << 14)) >> 15;
 			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, c);
 		}
 	}
@@ -111,29 +99,27 @@ static void recurrent_cells_step_gru_linear(const struct run *run)
 {
 	const struct output to = run->to;
 	struct group group = recurrent_run_first(run, run->h);
+	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		recurrent_cells_element *const next = &run->next[j];
 		int16_t *const wide = &run->c[j];
 		const int32_t *const again = &run->p->again[j];
 		const int32_t cells = recurrent_cells_left(run, j);
-		int16_t gates[2][ROWS];
+		int32_t sums[3][ROWS];
 
-		for (int32_t g = 0; g < 2; g++) {
-			recurrent_cells_multiply(&group);
-			for (int32_t i = 0; i < ROWS; i++) {
-				gates[g][i] = (int16_t)group.gates[i];
-			}
-		}
-		recurrent_cells_multiply(&group);
+		recurrent_cells_multiply(&group, sums[0], 3);
 		for (int32_t i = 0; i < cells; i++) {
-			const int32_t back =
-				recurrent_cells_saturate16((group.from_h[i] + again[i]) >> 3);
+			const int32_t from_x = group.from_x[i], from_h = sums[2][i] - from_x;
+			const int32_t update =
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[0][i]));
 			const int32_t reset =
-				recurrent_cells_logistic(gates[1][i]) * back + (1 << 14);
-			const int32_t sum = (group.from_x[i] >> 3) + (reset >> 15);
-			const int32_t fresh = recurrent_cells_tanh(recurrent_cells_saturate16(sum));
-			const int32_t update = recurrent_cells_logistic(gates[0][i]);
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[1][i]));
+			const int32_t back =
+				reset * recurrent_cells_gate(from_h + again[i]) + (1 << 14);
+			const int32_t sum = (from_x >> 3) + (back >> 15);
+			const int32_t fresh =
+				recurrent_cells_tanh(&curves, recurrent_cells_saturate16(sum));
 			const int32_t h = recurrent_cells_renewed(update, fresh, wide[i]);
 
 			wide[i] = (int16_t)h;
@@ -147,21 +133,23 @@ static void recurrent_cells_step_gru(const struct run *run)
 {
 	const struct output to = run->to;
 	struct group group = recurrent_run_first(run, run->h);
+	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		recurrent_cells_element *const masked = &run->masked[j];
 		int16_t *const wide = &run->c[j], *const update = &run->update[j];
 		const int32_t cells = recurrent_cells_left(run, j);
 
-		recurrent_cells_multiply(&group);
+		int32_t sums[2][ROWS];
+
+		recurrent_cells_multiply(&group, sums[0], 2);
 		for (int32_t i = 0; i < cells; i++) {
-			update[i] = (int16_t)recurrent_cells_logistic(group.gates[i]);
-		}
-		recurrent_cells_multiply(&group);
-		for (int32_t i = 0; i < cells; i++) {
-			const int32_t reset = recurrent_cells_logistic(group.gates[i]);
+			const int32_t reset =
+				recurrent_cells_logistic(&curves, recurrent_cells_gate(sums[1][i]));
 			const int32_t h = (reset * wide[i] + (1 << 14)) >> 15;
 
+			update[i] = (int16_t)recurrent_cells_logistic(
+				&curves, recurrent_cells_gate(sums[0][i]));
 			masked[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
 		}
 		recurrent_run_skip(run, &group, 1);
@@ -171,11 +159,13 @@ static void recurrent_cells_step_gru(const struct run *run)
 		recurrent_cells_element *const next = &run->next[j];
 		int16_t *const wide = &run->c[j], *const update = &run->update[j];
 		const int32_t cells = recurrent_cells_left(run, j);
+		int32_t sums[ROWS];
 
 		recurrent_run_skip(run, &group, 2);
-		recurrent_cells_multiply(&group);
+		recurrent_cells_multiply(&group, sums, 1);
 		for (int32_t i = 0; i < cells; i++) {
-			const int32_t fresh = recurrent_cells_tanh(group.gates[i]);
+			const int32_t fresh =
+				recurrent_cells_tanh(&curves, recurrent_cells_gate(sums[i]));
 			const int32_t h = recurrent_cells_renewed(update[i], fresh, wide[i]);
 
 			wide[i] = (int16_t)h;

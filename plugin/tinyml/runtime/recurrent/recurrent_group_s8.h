@@ -15,15 +15,17 @@ struct group {
 	const int8_t *w;     /* the weights of the next group */
 	const void *x;       /* a copy of the input */
 	const void *x_end;   /* its end */
+	int32_t x_entry;     /* assembly: where its loop over the copy begins */
 	const int8_t *r;     /* the recurrent weights of the next group */
 	const void *h;       /* a copy of the state */
 	const void *h_end;   /* its end */
-	const int32_t *rows; /* of the next group: 4 biases, 4 factors of from_x, 4 of from_h */
+	int32_t h_entry;     /* assembly: see x_entry */
 	int32_t x_left;      /* how far sums are shifted before they are scaled */
+	const int32_t *rows; /* of the next group: 4 biases, 4 factors of from_x, 4 of from_h */
 	int32_t h_left;
+	int32_t *sums;        /* assembly: where the next results go */
+	int32_t *sums_end;    /* assembly: where they end */
 	int32_t from_x[ROWS]; /* what the input adds, with the bias, in units of 2^-15 */
-	int32_t from_h[ROWS]; /* what the state adds */
-	int32_t gates[ROWS];  /* both as int16, in units of 2^-12 */
 };
 
 #endif /* TINYML_RECURRENT_GROUP_S8_H_ */

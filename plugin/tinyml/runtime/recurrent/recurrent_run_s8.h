@@ -44,9 +44,11 @@ static inline struct group recurrent_run_first(const struct run *run,
 	group.w = run->p->w;
 	group.x = run->x;
 	group.x_end = run->x + run->inputs;
+	group.x_entry = recurrent_cells_entry(run->inputs);
 	group.r = run->p->r;
 	group.h = h;
 	group.h_end = h + run->hidden;
+	group.h_entry = recurrent_cells_entry(run->hidden);
 	group.rows = run->p->rows;
 	group.x_left = run->p->x_left;
 	group.h_left = run->p->h_left;
@@ -107,9 +109,7 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 			const int8_t *x = &t->x[row * p->inputs];
 			recurrent_cells_element *states = run.h;
 
-			for (int32_t i = 0; i < p->inputs; i++) {
-				run.x[i] = x[i];
-			}
+			recurrent_cells_take(run.x, x, p->inputs);
 			step(&run);
 			run.h = run.next;
 			run.next = states;

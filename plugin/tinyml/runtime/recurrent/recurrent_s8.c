@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <tinyml/fixed_point.h>
+#include <tinyml/recurrent_s8.h>
 
 #include "recurrent_scaled_s8.h"
 
@@ -16,9 +17,27 @@ static inline int32_t recurrent_cells_padded(int32_t count)
 	return (count + 3) & ~3;
 }
 
+static inline int32_t recurrent_cells_entry(int32_t padded)
+{
+	(void)padded;
+	return 0;
+}
+
+static inline void recurrent_cells_take(int8_t *to, const int8_t *x, int32_t count)
+{
+	for (int32_t i = 0; i < count; i++) {
+		to[i] = x[i];
+	}
+}
+
 static inline int32_t recurrent_cells_saturate16(int32_t x)
 {
 	return tinyml_clamp(x, INT16_MIN, INT16_MAX);
+}
+
+static inline int32_t recurrent_cells_from_30(int32_t x)
+{
+	return recurrent_cells_saturate16(x >> 15);
 }
 
 static inline int32_t recurrent_cells_saturate8(int32_t x)
@@ -48,11 +67,48 @@ static inline const int8_t *recurrent_s8_four(const int8_t *w, const int8_t *x, 
 	return w;
 }
 
-static inline void recurrent_cells_multiply(struct group *group)
+static inline void recurrent_cells_multiply(struct group *group, int32_t *sums, int32_t groups)
 {
-	group->w = recurrent_s8_four(group->w, group->x, group->x_end, group->from_x);
-	group->r = recurrent_s8_four(group->r, group->h, group->h_end, group->from_h);
-	recurrent_scaled_gates(group);
+	for (; groups > 0; groups--, sums += ROWS) {
+		group->w = recurrent_s8_four(group->w, group->x, group->x_end, group->from_x);
+		group->r = recurrent_s8_four(group->r, group->h, group->h_end, sums);
+		recurrent_scaled_sums(group, sums);
+	}
+}
+
+static inline int32_t recurrent_cells_gate(int32_t sum)
+{
+	return recurrent_cells_saturate16(sum >> 3);
+}
+
+/* What the functions of gates need: the middle of the table. */
+struct recurrent_cells_curves {
+	const int16_t *middle;
+};
+
+static inline struct recurrent_cells_curves recurrent_cells_curves(void)
+{
+	return (struct recurrent_cells_curves){&tinyml_tanh_s16[256]};
+}
+
+/* Between two elements of the table, times 2^bits; x is in units of 2^-bits. */
+static inline int32_t recurrent_s8_curve(const int16_t *middle, int32_t x, int32_t bits)
+{
+	const int16_t *at = &middle[x >> bits];
+	const int32_t share = x & ((1 << bits) - 1);
+
+	return at[0] * (1 << bits) + (at[1] - at[0]) * share;
+}
+
+static inline int32_t recurrent_cells_tanh(const struct recurrent_cells_curves *curves, int32_t x)
+{
+	return (recurrent_s8_curve(curves->middle, x, 7) + (1 << 6)) >> 7;
+}
+
+static inline int32_t recurrent_cells_logistic(const struct recurrent_cells_curves *curves,
+					       int32_t x)
+{
+	return (recurrent_s8_curve(curves->middle, x, 8) + (1 << 7) + (1 << 23)) >> 9;
 }
 
 #include "recurrent_cells_s8.h"
