@@ -65,8 +65,8 @@ def complain(error: Exception) -> None:
 def add_models(env: Any, as_library: bool) -> None:
     """Add the generated sources as nodes, and their folder to everyone's include path."""
     from tinyml.projects.platformio import called_kernels, cmsis_nn
-    from tinyml.projects.platformio.build import remove_stale
     from tinyml.projects.platformio.install import install
+    from tinyml.projects.platformio.model_files import remove_stale
     from tinyml.projects.platformio.project import SUFFIXES, read_models, read_settings
     from tinyml.setup import requirements
     from tinyml.setup.compiler_sources import fingerprint
@@ -141,7 +141,7 @@ def add_player(env: Any, folder: Path, flags: list[str]) -> None:
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
     """Add a model's C and object to the program; returns the node of its summary."""
-    from tinyml.projects.platformio.build import generated_files, read_files
+    from tinyml.projects.platformio.model_files import generated_files, read_files
     from tinyml.setup.compiler_sources import fingerprint
 
     nodes = env.Command(
@@ -242,8 +242,8 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
     from tinyml.base.errors import TinymlError
     from tinyml.pipeline import write_folder
-    from tinyml.projects.platformio.build import check_budget, estimated_flash, most_instructions
     from tinyml.projects.platformio.called_kernels import compile_once
+    from tinyml.projects.platformio.checked_limits import check_budget, estimated_flash, most_instructions
     from tinyml.report.ways_out import pricing
     from tinyml.settings.setting import INI
     from tinyml.setup.compiler_sources import fingerprint

@@ -21,7 +21,7 @@ from tinyml.base.naming import check_unique
 from tinyml.emit.output_folder import write_depfile
 from tinyml.pipeline import Options, compile_model, write_folder
 from tinyml.projects import yaml_text
-from tinyml.projects.platformio.build import external_files
+from tinyml.projects.platformio.model_files import external_files
 from tinyml.settings.model_forms import Shapes
 from tinyml.settings.written import parse_bytes
 

@@ -22,7 +22,7 @@ from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.reading import ONNX_READERS
 from tinyml.projects import cmake, manifest
-from tinyml.projects.platformio import build as platformio_build
+from tinyml.projects.platformio import model_files
 from tinyml.projects.platformio import project as projects
 from tinyml.projects.platformio.boards import Board
 from tinyml.verbs.cli import main
@@ -243,7 +243,7 @@ def test_platformio(tmp_path: Path) -> None:
     project = tmp_path / "app"
     (model,) = projects.read_models(project, {}, Board(), cmsis_nn=False)
     assert model.options.operators == (project / "mexican_hat.py",)
-    assert project / "mexican_hat.c" in platformio_build.operator_files(model)
+    assert project / "mexican_hat.c" in model_files.operator_files(model)
     given = {"custom_tinyml_models": "models/curve.onnx", "custom_tinyml_operators": "none.py"}
     with pytest.raises(ConfigError, match=r"no operator file none\.py"):
         projects.read_models(project, given, Board(), cmsis_nn=False)

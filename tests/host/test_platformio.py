@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
 from tinyml.base.errors import BudgetError, ConfigError
-from tinyml.projects.platformio import build, cmsis_nn
+from tinyml.projects.platformio import checked_limits, cmsis_nn, model_files
 from tinyml.projects.platformio import project as projects
 from tinyml.projects.platformio.boards import Board
 from tinyml.projects.platformio.project import Model
@@ -218,8 +218,8 @@ def test_external_weights_are_found(tmp_path: Path) -> None:
     onnx.save(
         model, tmp_path / "outside.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
     )
-    assert build.external_files(tmp_path / "inside.onnx") == []
-    assert build.external_files(tmp_path / "outside.onnx") == [tmp_path / "w.bin"]
+    assert model_files.external_files(tmp_path / "inside.onnx") == []
+    assert model_files.external_files(tmp_path / "outside.onnx") == [tmp_path / "w.bin"]
 
 
 def test_fingerprint_sees_every_change(tmp_path: Path) -> None:
@@ -261,19 +261,19 @@ SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_byte
 def test_over_budget(limit: int | None, board: Board, message: str) -> None:
     model = Model("kws", Path("kws.onnx"), Options(), limit)
     with pytest.raises(BudgetError, match=message) as caught:
-        build.check_budget(SUMMARY, model, board)
+        checked_limits.check_budget(SUMMARY, model, board)
     assert "an int8 model instead of a float one" in caught.value.hint
 
 
 def test_over_the_budget_of_the_manifest() -> None:
     model = Model("kws", Path("kws.onnx"), Options(), None, {"flash": 199})
     with pytest.raises(BudgetError, match=r"200 bytes of flash, tinyml\.yaml allows 199"):
-        build.check_budget(SUMMARY, model, Board())
+        checked_limits.check_budget(SUMMARY, model, Board())
 
 
 def test_within_budget() -> None:
     model = Model("kws", Path("kws.onnx"), Options(), 1000)
-    build.check_budget(SUMMARY, model, Board("", 1200, 200))
+    checked_limits.check_budget(SUMMARY, model, Board("", 1200, 200))
 
 
 def test_stale_files_go_and_objects_of_current_models_stay(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_stale_files_go_and_objects_of_current_models_stay(tmp_path: Path) -> No
     keep = {"kws.c", "kws.h", "kws_weights.h", "kws.json", "kws.o", "kws.c.o"}
     for file in (*keep, "old.c", "old_weights.h", "old.c.o", "kws2.h"):
         (tmp_path / file).touch()
-    build.remove_stale(tmp_path, ["kws"])
+    model_files.remove_stale(tmp_path, ["kws"])
     assert {path.name for path in tmp_path.iterdir()} == keep
 
 

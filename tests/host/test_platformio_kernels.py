@@ -11,7 +11,7 @@ import pytest
 
 from tinyml import pipeline
 from tinyml.projects.platformio import called_kernels as kernels
-from tinyml.projects.platformio.build import RUNTIME
+from tinyml.projects.platformio.model_files import RUNTIME
 from tinyml.projects.platformio.project import Model
 from tinyml.settings.options import Options
 

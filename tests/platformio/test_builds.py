@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.platformio.conftest import REPOSITORY, MakeProject, platform
+from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
 from tests.platformio.digits import HOST, QEMU, SAMPLE, answers, built, sample
 
 DIGITS = REPOSITORY / "samples" / "digits"
@@ -31,7 +32,11 @@ def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path)
 
     first = built(project.build())
     assert {"digits.onnx", "digits.o", "main.o", "program"} <= set(first)
-    assert built(project.build()) == []
+    again = Project(project.folder, {**project.environment, "PYTHONPROFILEIMPORTTIME": "1"}).build()
+    assert built(again) == []
+    imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", again, re.MULTILINE))
+    assert "tinyml.projects.platformio.project" in imported
+    assert not imported & {"tinyml.pipeline", "numpy", "onnx"}, "it takes longer than all else"
 
     os.utime(model)
     assert built(project.build()) == []

@@ -222,6 +222,8 @@ class Frontend(Form):
         return {"anyOf": [{"enum": list(KINDS)}, found]}
 
     def parse(self, words: Sequence[str], where: str) -> FrontEnd | None:
+        if not words:  # most builds: the import takes longer than all else that they read
+            return None
         from tinyml.features.settings import from_items
 
         return from_items(words, where)
@@ -234,9 +236,11 @@ class Frontend(Form):
         return {key: truths.get(text, as_number(text)) for key, text in value.given}
 
     def accept(self, value: Any) -> FrontEnd | None:
+        if value is None:
+            return None
         from tinyml.features.settings import FrontEnd
 
-        return value if value is None or isinstance(value, FrontEnd) else self.read(value, "frontend")
+        return value if isinstance(value, FrontEnd) else self.read(value, "frontend")
 
 
 class Evaluate(Form):

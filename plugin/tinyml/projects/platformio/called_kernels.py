@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.base.errors import TinymlError
 from tinyml.base.whole_files import write_whole
-from tinyml.projects.platformio.build import RUNTIME, read_files
+from tinyml.projects.platformio.model_files import RUNTIME, read_files
 from tinyml.projects.platformio.project import Model
 
 if TYPE_CHECKING:

@@ -1,23 +1,17 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a PlatformIO build compiles, what it depends on, and the limits it checks."""
+"""The files of a model in a PlatformIO build: what it is made from, and what is written.
+
+This runs in every build, also in one that has nothing to do, so it imports nothing of the compiler.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from tinyml.bounds import bound_files
-from tinyml.bounds.images import machine_for
-from tinyml.cost.estimate import estimate_for
-from tinyml.pipeline import Compiled
-from tinyml.projects.manifest import FILE_NAME
-from tinyml.projects.platformio.boards import Board
-from tinyml.projects.platformio.project import PREFIX, Model
-from tinyml.report import budget
-from tinyml.settings import interface
+from tinyml.projects.platformio.project import Model
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 
@@ -62,37 +56,3 @@ def remove_stale(folder: Path, names: Iterable[str]) -> None:
     for path in folder.glob("*"):
         if path.is_file() and path.name.split(".")[0] not in current:
             path.unlink()
-
-
-def estimated_flash(compiled: Compiled) -> int | None:
-    """Weights, tables and code; None for a core without measured costs."""
-    found = estimate_for(compiled)
-    return found.flash_bytes if found else None
-
-
-def most_instructions(compiled: Compiled) -> int:
-    """What no run exceeds, of the model linked for an emulated machine with the same core."""
-    return bound_files(compiled.files, machine_for(compiled.summary["target"])).instructions
-
-
-def check_budget(
-    summary: Mapping[str, Any],
-    model: Model,
-    board: Board,
-    flash_bytes: int | None = None,
-    ways: budget.Ways = budget.no_ways,
-    instructions: Callable[[], int] | None = None,
-) -> None:
-    """The interface that the application relies on, the user's own limits, and the board's."""
-    own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
-    interface.check(summary, model.interface)
-    budget.check_all(summary, own, flash_bytes=flash_bytes, ways=ways, instructions=instructions)
-    limit = model.arena_limit_bytes
-    budget.check(
-        summary,
-        arena=[budget.Limit(limit, f"{PREFIX}arena")] if limit is not None else [],
-        ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
-        flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
-        flash_bytes=flash_bytes,
-        ways=ways,
-    )
