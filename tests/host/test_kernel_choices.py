@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
+from typing import Any, NamedTuple
 
 import pytest
 
 from tinyml import harness
 from tinyml.cores.core_data import measured
+from tinyml.ir import Layer
 from tinyml.memory.four_bits import LEAST_WEIGHTS
-from tinyml.ops.framework.kernel import Library
+from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import estimated
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import choose_kernels
@@ -38,12 +41,25 @@ def counts(machine: str) -> dict[str, dict[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_every_kernel_was_counted(machine: str) -> None:
-    target = harness.find_machine(machine).target
-    for name in CASES:
-        kernels = {kernel.name for kernel in kernel_counts.contenders(kernel_counts.layer_of(name), target)}
-        assert set(counts(machine).get(name, ())) == kernels, f"{name}: python -m tools.kernel_counts"
+class Competition(NamedTuple):
+    """The layers of all cases, by name, and the kernels that can compute them on a machine."""
+
+    machine: str
+    contenders: Mapping[str, tuple[Layer, list[Kernel[Any]]]]
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def competition(request: pytest.FixtureRequest) -> Competition:
+    target = harness.find_machine(request.param).target
+    layers = {name: kernel_counts.layer_of(name) for name in CASES}
+    found = {name: (layer, kernel_counts.contenders(layer, target)) for name, layer in layers.items()}
+    return Competition(request.param, found)
+
+
+def test_every_kernel_was_counted(competition: Competition) -> None:
+    for name, (_, contenders) in competition.contenders.items():
+        counted = set(counts(competition.machine).get(name, ()))
+        assert counted == {kernel.name for kernel in contenders}, f"{name}: python -m tools.kernel_counts"
 
 
 @pytest.mark.parametrize("machine", [name for name in MACHINES if "cortex" in name])
@@ -78,15 +94,13 @@ def test_kernels_for_four_bits_compete(machine: str, monkeypatch: pytest.MonkeyP
         assert packed[found.kernel.name] <= WORST_CHOICE * min(packed.values()), name
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_figures_are_close_to_the_counts(machine: str) -> None:
+def test_figures_are_close_to_the_counts(competition: Competition) -> None:
     """Half of all layers within 5 %, nine tenths within 20 %."""
-    target = harness.find_machine(machine).target
-    kernels = measured(target.name)["instructions"]["kernels"]
+    machine = competition.machine
+    kernels = measured(harness.find_machine(machine).target.name)["instructions"]["kernels"]
     errors = []
-    for name in CASES:
-        layer = kernel_counts.layer_of(name)
-        for kernel in kernel_counts.contenders(layer, target):
+    for name, (layer, contenders) in competition.contenders.items():
+        for kernel in contenders:
             guess = estimated(kernels, kernel, work(layer))
             assert guess is not None, f"{kernel.name}: python -m tools.fit_costs"
             errors.append(abs(guess / counts(machine)[name][kernel.name] - 1))

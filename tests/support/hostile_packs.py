@@ -50,6 +50,7 @@ from tinyml.slots.image import HEADER_BYTES
 from tinyml.slots.version import Version
 
 HOSTILE = Path(__file__).parents[2] / "tools" / "hostile"
+INCLUDES = (RUNTIME_INCLUDE, RUNTIME_C, HOSTILE, HARNESS_C)
 HARMLESS = "shift,signed-integer-overflow,float-cast-overflow"
 """What hostile numbers do in kernels without touching memory: shifts by more than 31, sums that overflow,
 conversions of numbers that no integer holds. Cores define the results; every address is checked before."""
@@ -207,6 +208,11 @@ def _flags(machine: Machine) -> tuple[str, ...]:
     return ("-std=gnu11", *base, *(("-O2",) if machine.board else SANITIZERS))
 
 
+def _runtime_unit(machine: Machine, name: str, defines: tuple[str, ...] = ()) -> Unit:
+    """A source of the runtime; the same object for whoever needs it, as compiling all takes a minute."""
+    return Unit(RUNTIME_C / name, "runtime", (*_flags(machine), *WARNINGS, OVERLAPPING, *defines), INCLUDES)
+
+
 def _built(
     what: str,
     machine: Machine,
@@ -228,23 +234,18 @@ def _built(
     lines = [*_seeds_source(packs, most), *_tables_source(kernels)]
     (folder / "seeds.c").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "kernels.c").write_text(table(kernels), encoding="utf-8")
-    includes = (RUNTIME_INCLUDE, RUNTIME_C, HOSTILE, HARNESS_C)
     ours = (*flags, *WARNINGS)
     renamed = tuple(f"-Dtinyml_check_{name}=rules_check_{name}" for name in ("reads", "writes", "constants"))
     units = [
-        Unit(
-            *(RUNTIME_C / name, "runtime"),
-            (*ours, OVERLAPPING, *(renamed if what == "rules" and name not in CORE else ())),
-            includes,
-        )
+        _runtime_unit(machine, name, renamed if what == "rules" and name not in CORE else ())
         for name in sources(kernels)
     ]
-    units += [Unit(folder / name, "model", ours, includes) for name in ("seeds.c", "kernels.c")]
-    units.append(Unit(HOSTILE / f"{what}.c", "harness", (*ours, *more), includes))
+    units += [Unit(folder / name, "model", ours, INCLUDES) for name in ("seeds.c", "kernels.c")]
+    units.append(Unit(HOSTILE / f"{what}.c", "harness", (*ours, *more), INCLUDES))
     if what == "rules":
-        units.append(Unit(HOSTILE / "rules_calls.c", "harness", ours, includes))
+        units.append(Unit(HOSTILE / "rules_calls.c", "harness", ours, INCLUDES))
     if not device:
-        units.append(Unit(HOSTILE / f"{what}_host.c", "harness", ours, includes))
+        units.append(Unit(HOSTILE / f"{what}_host.c", "harness", ours, INCLUDES))
         objects = compile_all(host_compiler(), units)
         program = folder / "packs"
         link = [str(host_compiler().path), *SANITIZERS, *map(str, objects), "-lm", "-o", str(program)]
@@ -254,8 +255,8 @@ def _built(
         return [str(program), str(seed), str(first), str(count)], {"ASAN_OPTIONS": "detect_leaks=0"}
     which = {"PACKS_START": seed, "PACKS_FIRST": first, "PACKS_COUNT": count}
     defines = tuple(f"-D{name}={value}u" for name, value in (most | which).items())
-    units.append(Unit(HOSTILE / f"{what}_device.c", "harness", (*ours, *defines), includes))
-    units += [Unit(HARNESS_C / name, "harness", flags, includes) for name in port_sources(machine)]
+    units.append(Unit(HOSTILE / f"{what}_device.c", "harness", (*ours, *defines), INCLUDES))
+    units += [Unit(HARNESS_C / name, "harness", flags, INCLUDES) for name in port_sources(machine)]
     image = assemble(units, machine, folder, harness.Options())
     return command(image), {}
 
@@ -297,9 +298,7 @@ def available(machine: Machine) -> list[Playable]:
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     names = sorted({source for kernel in KERNELS.values() for source in kernel.sources})
-    units = [
-        Unit(RUNTIME_C / name, "runtime", _flags(machine), (RUNTIME_C, RUNTIME_INCLUDE)) for name in names
-    ]
+    units = [_runtime_unit(machine, name) for name in names]
     nm = f"{board.toolchain.gnu.name.removesuffix('gcc')}nm" if board else "nm"
     objects = map(str, compile_all(compiler, units))
     printed = subprocess.run(
