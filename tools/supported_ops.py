@@ -53,7 +53,8 @@ Beyond the operators listed here:
   of the model's labels; string labels become their indices in that order.
 - Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) are unrolled if their number of steps is known. The RNN, GRU
   and LSTM layers in float that Keras writes in this way, and those that an exporter has unrolled, become one
-  layer again; of other loops, code grows with each step.
+  layer again, for one sample or a batch: such a `Loop` or `WHILE` has up to 1,024 steps. Of other loops, code
+  grows with each step: they have up to 256 steps, and a `Scan` up to 64.
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
 - Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are

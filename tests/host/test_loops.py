@@ -87,7 +87,7 @@ def test_the_number_of_steps_must_be_known() -> None:
 
 def test_a_loop_must_end() -> None:
     still = Part([COUNTER, f32("sum", (1, 2)), f32("x", (3, 2))], [], ["n", "sum", "x"], ["n", "sum", "x"])
-    with pytest.raises(UnsupportedError, match="more than 256 steps"):
+    with pytest.raises(UnsupportedError, match="more than 1,024 steps"):
         summing(3, still)
 
 

@@ -150,6 +150,7 @@ class _Reader:
             self.build.labels,
             tuple(self.build.open_inputs),
             named_counts(self.build, outputs, names),
+            self.build.longest_loop,
         )
         return finish_outputs(graph, names)
 

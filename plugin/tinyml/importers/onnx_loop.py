@@ -34,6 +34,7 @@ def unroll(inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: 
             raise ModelError(f"a Loop has {outputs} outputs, and its body computes {len(results)}")
         carried, rows = results[: len(carried)], results[len(carried) :]
         collected.append(rows)
+    build.longest_loop = max(build.longest_loop, len(collected))
     if outputs < len(carried):
         raise ModelError(f"a Loop carries {len(carried)} values and has {outputs} outputs")
     if not collected and outputs > len(carried):

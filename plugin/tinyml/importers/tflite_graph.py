@@ -141,6 +141,7 @@ class _Reader:
             tuple(self.build.notes),
             open_inputs=tuple(self.build.open_inputs),
             counts=named_counts(self.build, tensors, called),
+            longest_loop=self.build.longest_loop,
         )
         return finish_outputs(graph, called)
 
@@ -280,6 +281,7 @@ class _Reader:
         while goes_on(_tensor(self._called(condition, carried)), steps):
             carried = self._called(body, carried)
             steps += 1
+        self.build.longest_loop = max(self.build.longest_loop, steps)
         self._bind(scope, operator.outputs, carried)
 
     def _if(self, scope: _Scope, operator: OperatorRecord) -> None:

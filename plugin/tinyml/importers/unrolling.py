@@ -12,8 +12,8 @@ from tinyml.base import limits
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
 
-MOST_STEPS = 256
-"""Code grows with every step."""
+MOST_STEPS = 1024
+"""Every step is read; ``roll_recurrent`` refuses long loops that become no layer."""
 
 SHORTER = "Keras: unroll=True is a loop too; give the layer shorter sequences, or keep its state between runs"
 
@@ -29,5 +29,5 @@ def goes_on(condition: Tensor | None, steps: int) -> bool:
     if not condition.data.reshape(()):
         return False
     if steps >= MOST_STEPS:
-        raise UnsupportedError(f"a loop of more than {MOST_STEPS} steps is not supported", SHORTER)
+        raise UnsupportedError(f"a loop of more than {MOST_STEPS:,} steps is not supported", SHORTER)
     return True

@@ -46,6 +46,7 @@ class Graph:
     labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
     open_inputs: tuple[str, ...] = ()  # whose shape the file leaves open; --shape sets it
     counts: tuple[Count, ...] = ()  # of outputs; those of the file come first, then their numbers
+    longest_loop: int = 0  # steps of one that was unrolled
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))

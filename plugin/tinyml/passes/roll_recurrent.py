@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tinyml.base.errors import UnsupportedError
+from tinyml.importers.unrolling import SHORTER
 from tinyml.ir import Array, Graph, Layer, Node, Tensor
 from tinyml.ops.concat import Concat
 from tinyml.ops.recurrent.cells import Activation
@@ -21,12 +24,31 @@ from tinyml.passes._recurrent_cells import Step, chains, roles_in, steps, weight
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
 
+MOST_COPIES = 256
+"""Of the body of a loop that becomes no layer."""
+
 SWAPPED = (1, 0, 2)
 """Steps and samples change places."""
 
 
 def roll_recurrent(graph: Graph) -> Graph:
-    """Keras writes recurrent layers as loops, which the importers unroll; some exporters unroll them."""
+    """Keras writes recurrent layers as loops, which the importers unroll; some exporters unroll them.
+
+    What is left of a long loop would be as many copies of its body: that is refused.
+    """
+    rolled = _rolled(graph)
+    if rolled.longest_loop > MOST_COPIES:
+        copies = Counter((node.name, node.op.kind) for node in rolled.nodes)
+        for (name, _), count in copies.most_common(1):
+            if count > MOST_COPIES:
+                raise UnsupportedError(
+                    f"a loop of {count:,} steps, of which {name!r} is a part, is no RNN, GRU or LSTM layer",
+                    f"other loops have up to {MOST_COPIES} steps, because code grows with each; {SHORTER}",
+                )
+    return rolled
+
+
+def _rolled(graph: Graph) -> Graph:
     forms, found = steps(graph)
     edit = Editor(graph)
     rolled = []

@@ -57,7 +57,6 @@ static void recurrent_cells_step_lstm(const struct run *run)
 {
 	const struct output to = run->to;
 	const int32_t bits = run->p->cell_bits;
-	const int32_t up = bits >= 3 ? bits - 3 : 0, down = bits >= 3 ? 0 : 3 - bits;
 	struct group group = recurrent_run_first(run, run->h);
 	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
@@ -81,7 +80,7 @@ static void recurrent_cells_step_lstm(const struct run *run)
 
 			c = recurrent_cells_from_30(c);
 			cell[i] = (int16_t)c;
-			c = recurrent_cells_saturate16((int32_t)((uint32_t)c << up) >> down);
+			c = recurrent_cells_gate((int32_t)((uint32_t)c << bits));
 			c = (out * recurrent_cells_tanh(&curves, c) + (1 << 14)) >> 15;
 			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, c);
 		}

@@ -1,0 +1,86 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of hundreds of steps: one recurrent layer, or an error that says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml import harness
+from tinyml.base.errors import UnsupportedError
+from tinyml.passes.roll_recurrent import MOST_COPIES
+from tinyml.pipeline import Options, compile_model
+from tinyml.reference.session import Session
+
+INPUTS, HIDDEN, BATCH = 3, 4, 2
+STEPS = MOST_COPIES + 44
+
+
+def loop(steps: int, function: str, inner: str = "") -> onnx.ModelProto:
+    """A Loop over the steps of x: its state is ``function`` of a sum of products, then ``inner`` of it."""
+    random = np.random.default_rng(5)
+    constants = {
+        "w": random.normal(0, 0.5, (INPUTS, HIDDEN)).astype(np.float32),
+        "r": random.normal(0, 0.5, (HIDDEN, HIDDEN)).astype(np.float32),
+        "b": random.normal(0, 0.5, HIDDEN).astype(np.float32),
+        "zeros": np.zeros((BATCH, HIDDEN), np.float32),
+        "steps": np.asarray(steps),
+        "true": np.asarray(True),
+    }
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Identity", ["go"], ["on"]),
+        helper.make_node("Gather", ["x", "n"], ["row"]),
+        helper.make_node("Gemm", ["row", "w", "b"], ["own"]),
+        helper.make_node("MatMul", ["h", "r"], ["back"]),
+        helper.make_node("Add", ["own", "back"], ["sum"]),
+        helper.make_node(function, ["sum"], ["next"]),
+    ]
+    if inner:
+        nodes.append(helper.make_node(inner, ["next"], ["then"]))
+    state = [BATCH, HIDDEN]
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [value("n", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("h", 1, state)],
+        [value("on", TensorProto.BOOL, []), value("then" if inner else "next", 1, state)],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["steps", "true", "zeros"], ["y"], "loop", body=body)],
+        "long",
+        [value("x", 1, [steps, BATCH, INPUTS])],
+        [value("y", 1, state)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def saved(model: onnx.ModelProto, folder: Path) -> Path:
+    path = folder / "long.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def test_a_long_recurrent_loop_is_one_layer(tmp_path: Path) -> None:
+    """The C computes what onnxruntime computes of the loop, and has no more lines than for five steps."""
+    model = loop(STEPS, "Tanh")
+    compiled = compile_model(saved(model, tmp_path), Options("steps", "host"))
+    assert [node.op.kind for node in compiled.graph.nodes] == ["Recurrent"]
+    short = compile_model(saved(loop(5, "Tanh"), tmp_path), Options("steps", "host"))
+    assert compiled.files["steps.c"].count("\n") == short.files["steps.c"].count("\n")
+    x = np.random.default_rng(1).normal(0, 1, (STEPS, BATCH, INPUTS)).astype(np.float32)
+    (found,) = harness.run_files(compiled.files, "host", [{"x": x}]).outputs
+    wanted = Session(model).run({"x": x})["y"]
+    np.testing.assert_allclose(found["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("inner", ["", "Softsign"])
+def test_a_long_loop_that_is_no_layer_is_refused(inner: str, tmp_path: Path) -> None:
+    path = saved(loop(STEPS, "Tanh" if inner else "Softsign", inner), tmp_path)
+    with pytest.raises(UnsupportedError, match=f"a loop of {STEPS} steps.*is no RNN, GRU or LSTM layer"):
+        compile_model(path, Options("steps", "host"))
