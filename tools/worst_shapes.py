@@ -165,7 +165,8 @@ multiplications. Products with padding count as multiplications; those that stri
 convolutions leave out do not. Kernels are those that the compiler chooses without CMSIS-NN; code is built
 with -O2 and counted in QEMU.
 
-Convolutions with three spatial axes have no kernels, and are refused.
+A convolution with three spatial axes is computed as one of images, whose channels are those of all slices
+that its kernel spans: the shapes below say what it takes.
 """
 
 

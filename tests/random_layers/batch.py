@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.boxes import boxes_layer
-from tests.random_layers.plain import plain_layer
+from tests.random_layers.plain import plain_layer, volume_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.support.layer_kinds import as_kind, random_values
 from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
@@ -39,6 +39,7 @@ SHARES = {
     "transposed": 0.0,  # the same with int8
     "transposed_int16": 0.0,  # and with int16 activations
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
+    "volumes": 0.0,  # windows of convolutions with three spatial axes
 }
 
 
@@ -81,8 +82,8 @@ def batch(seed: int, number: int, size: int = SIZE, kind: str | None = None) -> 
 
 
 def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
-    if kind == "plain":
-        node, tensors = plain_layer(rng, name)
+    if kind in ("plain", "volumes"):
+        node, tensors = plain_layer(rng, name) if kind == "plain" else volume_layer(rng, name)
         by_name = {tensor.name: tensor for tensor in tensors}
         return Graph("layers", by_name, (node,), node.inputs, node.outputs)
     if kind == "recurrent":

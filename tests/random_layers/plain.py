@@ -1,6 +1,7 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers without weights, of random geometry: pools, reductions, softmax and arithmetic on two tensors."""
+"""Layers without weights, of random geometry: pools, reductions, softmax, arithmetic on two tensors, and the
+windows of convolutions with three spatial axes."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tests.support.weighted_layers import WIDE
 from tinyml.ir import DType, Node, Op, Quant, Shape, Tensor
+from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
@@ -118,3 +120,17 @@ def plain_layer(rng: np.random.Generator, name: str) -> Made:
         made = KINDS[int(rng.integers(len(KINDS)))](Sampler(rng, name))
         if made is not None:
             return made
+
+
+def volume_layer(rng: np.random.Generator, name: str) -> Made:
+    """The slices of a volume that meet in one output slice; what follows is a convolution of images."""
+    draw = Sampler(rng, name)
+    depth, slices, dilation = draw.pick(*range(1, 9)), draw.pick(1, 2, 3, 3, 5), draw.pick(1, 1, 2)
+    span = dilation * (slices - 1) + 1
+    before = draw.pick(0, *range(slices))
+    pads = (before, max(draw.pick(0, *range(slices)), span - depth - before))
+    channels = draw.channels()
+    groups = draw.pick(*(n for n in range(1, channels + 1) if channels % n == 0))
+    op = DepthWindows(slices, draw.pick(1, 1, 2, 3), dilation, pads, groups)
+    x = draw.tensor("x", (draw.shape[0], depth, draw.pick(1, 3, 6), draw.pick(1, 4, 7), channels))
+    return draw.made(op, [x], draw.tensor("y", op.infer([x])[0].shape))

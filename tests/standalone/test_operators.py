@@ -9,6 +9,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from tests.random_layers.batch import batch
+from tests.random_layers.check import Choices, Place, check
 from tests.support.cases import Case
 from tests.support.interpret import interpret
 from tinyml import harness
@@ -25,6 +27,7 @@ CHOSEN = {
     "trees": ("mixed_modes", "missing"),
     "movement": ("dynamic_update_1",),
     "signal_int16": ("preprocessor",),
+    "volumes": ("int8_strides", "int8_groups", "uint8_strides"),
 }
 
 
@@ -42,3 +45,10 @@ def test_operator(machine: str, file: str, name: str) -> None:
     (found,) = harness.run_files(compiled.files, machine, [case.inputs], options=CHECKED).outputs
     for key, expected in interpret(optimize(case.graph()), case.inputs).items():
         np.testing.assert_array_equal(found[key], expected)
+
+
+def test_no_layer_is_removed() -> None:
+    """GCC 12 removed the call of one of these hundred layers: it took it for a function without effects."""
+    tally = check(batch(1, 0, kind="volumes"), Place("qemu-cortex-m4", "portable"), Choices.of(0))
+    assert not tally.wrong
+    assert tally.equal == 100

@@ -152,6 +152,29 @@ def convolutions(cases: Cases) -> None:
     )
 
 
+def volumes(cases: Cases) -> None:
+    """TensorFlow Lite has them in float alone."""
+    for padding, extents in ((0, (3, 3, 4)), (1, (2, 3, 2))):
+        window: dict[str, Any] = {"Padding": padding, "StrideD": 2, "StrideH": 2, "StrideW": 1}
+        x, y = f32("x", (2, 5, 6, 4, 3)), f32("y", (2, *extents, 4))
+        floats = [x, reals("w", 2, 2, 3, 3, 4), reals("b", 4)]
+        table = "Conv3DOptions"
+        cases.add(f"float {padding}", "CONV_3D", floats, [y], table, **window, FusedActivationFunction=1)
+        sizes = (2, 4, 6, 5, 2) if padding else (2, 4, 6, 3, 2)
+        back = [ints("s", *sizes), reals("w", 2, 2, 3, 2, 3), f32("x", (2, 2, 3, 3, 3)), reals("b", 2)]
+        cases.add(f"float {padding}", "CONV_3D_TRANSPOSE", back, [f32("y", sizes)], table, **window)
+    dilated: dict[str, Any] = {
+        "Padding": 0,
+        "StrideD": 1,
+        "StrideH": 1,
+        "StrideW": 1,
+        "DilationDFactor": 2,
+        "DilationHFactor": 2,
+    }
+    operands = [f32("x", (1, 5, 6, 4, 3)), reals("w", 3, 3, 3, 3, 4)]
+    cases.add("float dilated", "CONV_3D", operands, [f32("y", (1, 5, 6, 4, 4))], "Conv3DOptions", **dilated)
+
+
 def products(cases: Cases) -> None:
     table = "FullyConnectedOptions"
     w = weights("w", (7, 10), Q(0.02, 0))
@@ -368,6 +391,7 @@ def all_cases() -> list[TfliteCase]:
         element_wise,
         activations,
         convolutions,
+        volumes,
         products,
         pools_and_reductions,
         movement,

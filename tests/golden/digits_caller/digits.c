@@ -11,9 +11,9 @@
  * Work:     80,896 multiply-accumulates per run
  */
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__PIC__)
-/* In position-independent code, GCC 11 and 12 can take a store of a loop for one through a null
- * pointer, then its function for one without effects, and remove the calls.
+#if defined(__GNUC__) && !defined(__clang__)
+/* GCC 11 and 12 can take a store of a loop for one through a null pointer, then its function for
+ * one without effects, and remove the calls.
  */
 #pragma GCC optimize("no-delete-null-pointer-checks")
 #endif

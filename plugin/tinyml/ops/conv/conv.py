@@ -17,10 +17,12 @@ from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
+from tinyml.ops.conv.volumes import image_filters, images_of, volume_of
 from tinyml.ops.framework.kernel import Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -244,21 +246,26 @@ def read_conv(
     bias: Tensor | None,
     output: TensorType | None = None,
 ) -> Tensor:
-    """An ONNX convolution (NCHW or NCL) as the NHWC operator between two transposes."""
-    spatial = len(x.shape) - 2
+    """An ONNX convolution (NCDHW, NCHW or NCL) as the NHWC operator between two transposes."""
+    spatial, batches = len(x.shape) - 2, x.shape[0]
     groups = int(node.attr("group", 1))
     window = onnx_window(node, x.shape[2:], w.shape[2:])
-    depthwise = 1 < groups == x.shape[1]
+    depth = window.depth
+    depthwise = 1 < groups == x.shape[1] and depth.kernel == 1
     x = channels_last(build, x)
+    if spatial == 3:
+        windows = DepthWindows(depth.kernel, depth.stride, depth.dilation, depth.pads, groups)
+        x = images_of(build, x, windows)
     op: Op
     if depthwise:
         w = depthwise_weights(build, w)
         op = DepthwiseConv(window.strides, window.dilations, window.pads)
     else:
         w = channels_last(build, w)
+        w = image_filters(build, w) if spatial == 3 else w
         op = Conv(window.strides, window.dilations, window.pads, groups=groups)
     y = build.add1(op, [x, w] if bias is None else [x, w, bias], output)
-    return channels_first(build, y, spatial)
+    return channels_first(build, volume_of(build, y, batches) if spatial == 3 else y, spatial)
 
 
 @tflite_op("CONV_2D")

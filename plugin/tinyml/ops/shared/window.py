@@ -69,32 +69,42 @@ def tflite_pads(same: bool, sizes: Pair, kernel: Pair, strides: Pair, dilations:
 
 
 @dataclass(frozen=True)
-class OnnxWindow:
-    """Strides, dilations and pads of an ONNX node with one or two spatial axes, made two-dimensional."""
+class Along:
+    """A window along one axis."""
 
-    kernel: Pair
+    kernel: int = 1
+    stride: int = 1
+    dilation: int = 1
+    pads: Pair = (0, 0)  # before and after
+
+
+@dataclass(frozen=True)
+class OnnxWindow:
+    """Strides, dilations and pads of the last two spatial axes, and the window along depth."""
+
     strides: Pair
     dilations: Pair
     pads: Pads
+    depth: Along = Along()
 
 
 def onnx_window(node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int]) -> OnnxWindow:
-    """Read the window of a convolution or pool; one spatial axis becomes a height of 1."""
+    """Read the window of a convolution; axes that are missing have an extent of 1 and come first."""
     rank = len(sizes)
-    if rank not in (1, 2):
+    if rank not in (1, 2, 3):
         raise UnsupportedError(
-            f"{node.op_type} node {node.name!r} has {rank} spatial axes", "one or two are supported"
+            f"{node.op_type} node {node.name!r} has {rank} spatial axes", "one, two or three are supported"
         )
     strides = node.ints("strides", (1,) * rank)
     dilations = node.ints("dilations", (1,) * rank)
     begins, ends = onnx_pads(
         node.attr("auto_pad", "NOTSET"), node.ints("pads"), sizes, kernel, strides, dilations
     )
-    if rank == 1:
-        return OnnxWindow((1, kernel[0]), (1, strides[0]), (1, dilations[0]), (0, begins[0], 0, ends[0]))
+    given = zip(kernel, strides, dilations, zip(begins, ends, strict=True), strict=True)
+    depth, rows, columns = [Along()] * (3 - rank) + [Along(*axis) for axis in given]
     return OnnxWindow(
-        (kernel[0], kernel[1]),
-        (strides[0], strides[1]),
-        (dilations[0], dilations[1]),
-        (begins[0], begins[1], ends[0], ends[1]),
+        (rows.stride, columns.stride),
+        (rows.dilation, columns.dilation),
+        (rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1]),
+        depth,
     )
