@@ -53,16 +53,17 @@ def calibrate(
 
     name, options = SETTINGS[method]
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
-        source = Path(folder, "model.onnx")
+        source, augmented = Path(folder, "model.onnx"), Path(folder, "augmented.onnx")
         onnx.save(model, source)
         with session.quiet():
             calibrator = create_calibrator(
                 source,
                 sorted(integer_operators()),
-                augmented_model_path=str(Path(folder, "augmented.onnx")),
+                augmented_model_path=str(augmented),
                 calibrate_method=CalibrationMethod[name],
                 extra_options=options,
             )
+            calibrator.infer_session = session.calm(augmented)
         try:
             for start in range(0, len(samples), CHUNK):
                 with session.quiet():
