@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 from tinyml import harness
 from tinyml.cost.estimate import estimate
@@ -30,9 +31,10 @@ INTRODUCTION = """\
 This page compares the estimates with what was counted when published models were built and run on emulated
 cores (`python -m tools.layer_counts`). For your own model, expect the error of the column "unseen".
 
-- **Instructions** of a layer are a sum over its work (multiplications, outputs, rows of windows ...), with
+- **Instructions** of a layer are a sum over how often the loops of its kernel run, for kernels that say that
+  ([COST_ERRORS.md](COST_ERRORS.md)), or over its work (multiplications, outputs, rows of windows ...), with
   figures fitted to the counted layers of each kernel: those of the models, and some that every kernel
-  computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the same figures
+  computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the figures for sizes
   ([KERNEL_CHANGES.md](KERNEL_CHANGES.md)). For layers that are loops in the model's own source,
   the sum is over the operations that the generated C executes.
 - **Code** is what the linker keeps: the functions that the C calls and everything that they call, each linked
@@ -186,7 +188,10 @@ def _unseen(known: list[Example]) -> list[float | None]:
     layers = {id(one): one.layers("instructions") for one in known}
     names = sorted({one.counted.model for one in known})
     fold = {name: index % FOLDS for index, name in enumerate(names)}
-    alone = single_layers(known[0].counted.machine, "instructions")
+    machine = known[0].counted.machine
+    alone = single_layers(machine, "instructions")
+    costs = find_model(harness.find_machine(machine).target.name)
+    assert costs is not None, "the page has sections of cores with costs"
     speeds = [
         fit_speed(
             [
@@ -198,7 +203,7 @@ def _unseen(known: list[Example]) -> list[float | None]:
     ]
     found: list[float | None] = []
     for one in known:
-        speed = speeds[fold[one.counted.model]]
+        speed = replace(speeds[fold[one.counted.model]], loops=costs.instructions.loops, core=costs.target)
         parts = [speed.of_layer(layer.layer, layer.kernel, layer.tally) for layer in layers[id(one)]]
         amounts = [part for part in parts if part is not None]
         complete = len(amounts) == len(parts)

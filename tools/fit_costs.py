@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the costs by which ``tinyml.cost`` estimates, and write docs/COSTS.md with the error of each estimate.
 
-``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --keep-functions | --new | --table]``
+``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --new | --loops | --table]``
 
 Instructions and cycles are fitted to benchmarks/layer_counts.json (``python -m tools.layer_counts`` counts
 them again). Code is linked function by function. The costs of a core go into plugin/tinyml/cost/data.
 ``--keep-code`` fits only instructions and cycles; ``--keep-functions`` also the code of models, with the
-sizes of library functions as they are; ``--new`` only adds kernels without figures; ``--table`` only writes
-the page, from the costs as they are.
+sizes of library functions as they are; ``--new`` only adds kernels without figures; ``--loops`` only fits
+the loops of kernels; ``--table`` only writes the page, from the costs as they are.
 Requires the Arm tools, CMSIS-NN, and the published models in the folder ``TINYML_MODELS``.
 """
 
@@ -25,6 +25,7 @@ from tools import layer_counts
 from tools.cost_examples import Example, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_code import fit_code
+from tools.fit_loops import with_loops
 from tools.fit_new import with_new
 from tools.fit_speed import fit_evenly
 
@@ -49,11 +50,16 @@ def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> 
     model = CostModel(
         target,
         record.compiler_name([machine]),
-        fit_evenly(known, single_layers(machine, "instructions"), "instructions"),
+        with_loops(fit_evenly(known, single_layers(machine, "instructions"), "instructions"), machine),
         fit_evenly(timed, single_layers(machine, "cycles"), "cycles") if timed else None,
         weighing.how if weighing else "",
         old.code if old and keep_code else fit_code(machine, known, old.code if old else None),
     )
+    return with_errors(model, known)
+
+
+def with_errors(model: CostModel, known: list[Example]) -> CostModel:
+    """With the worst error of each kind of cost over all published models."""
     errors = [error_of(model, one) for one in known]
     return replace(
         model,
@@ -61,6 +67,14 @@ def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> 
         cycles=replace(model.cycles, error=_worst(e.cycles for e in errors)) if model.cycles else None,
         code=replace(model.code, error=_worst(e.code for e in errors)),
     )
+
+
+def refitted_loops(machine: str) -> CostModel:
+    """The last fit with other figures of loops."""
+    model = find_model(harness.find_machine(machine).target.name)
+    assert model is not None, f"python -m tools.fit_costs --on {machine}"
+    again = replace(model, instructions=with_loops(model.instructions, machine))
+    return with_errors(again, examples(machine))
 
 
 def _worst(errors: Iterable[float | None]) -> float:
@@ -89,6 +103,8 @@ def error_of(model: CostModel, one: Example) -> Errors:
 def save(model: CostModel) -> None:
     """As JSON, one entry to a line where there are many."""
     data = {key: value for key, value in asdict(model).items() if key != "target"}
+    for speed in (data["instructions"], data["cycles"] or {}):
+        speed.pop("core", None)  # the file's name says it
     DATA.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1)
     (DATA / f"{model.target}.json").write_text(narrow(text) + "\n", encoding="utf-8")
@@ -107,11 +123,15 @@ def main() -> int:
         "--keep-functions", action="store_true", help="fit the models' own code, without linking libraries"
     )
     parser.add_argument("--new", action="store_true", help="only kernels that have no figures")
+    parser.add_argument("--loops", action="store_true", help="only the loops of kernels")
     parser.add_argument("--table", action="store_true", help="only write docs/COSTS.md")
     args = parser.parse_args()
     try:
         for machine in () if args.table else args.on.split(","):
-            model = with_new(machine) if args.new else fit(machine, args.keep_code, args.keep_functions)
+            if args.loops:
+                model = refitted_loops(machine)
+            else:
+                model = with_new(machine) if args.new else fit(machine, args.keep_code, args.keep_functions)
             save(model)
             print(
                 f"{machine}: instructions within {model.instructions.error:.1%}, code within "
@@ -119,7 +139,7 @@ def main() -> int:
                 flush=True,
             )
         find_model.cache_clear()
-        if args.new:
+        if args.new or args.loops:
             return 0
         from tools import costs_page
 

@@ -145,6 +145,12 @@ COMMANDS: tuple[Command, ...] = (
         "minutes, QEMU, RISC-V tools",
     ),
     Command(
+        "-m tools.contender_counts",
+        ("benchmarks/contender_counts.json",),
+        "kernels with `loop_counts` (their C: with `--again`): random layers, for the figures of their loops",
+        "minutes, QEMU",
+    ),
+    Command(
         "-m tools.fit_costs",
         ("plugin/tinyml/cost/data", "docs/COSTS.md"),
         "the counts of layers: the figures of `tinyml cost`, by which kernels are chosen too",

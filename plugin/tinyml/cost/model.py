@@ -16,9 +16,10 @@ from functools import cache
 from typing import Any
 
 from tinyml.cores.core_data import data_file
+from tinyml.cores.targets import find_target
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
-from tinyml.ops.framework.kernel_costs import Figures, estimated, weighted
+from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import banded_layers
@@ -26,12 +27,18 @@ from tinyml.pipeline import banded_layers
 
 @dataclass(frozen=True)
 class Speed:
-    """What work costs: in instructions, or in cycles. ``error``: the worst of all published models."""
+    """What work costs: in instructions, or in cycles. ``error``: the worst of all published models.
+
+    ``loops``: what pieces of the code of kernels take that say how often these run on ``core``; such kernels
+    are estimated by that, and the others by ``kernels``, from the sizes of a layer.
+    """
 
     kernels: Mapping[str, Figures] = field(default_factory=dict)
     operations: Figures = field(default_factory=dict)
     factors: Figures = field(default_factory=dict)
     error: float = 0
+    loops: Mapping[str, Figures] = field(default_factory=dict)
+    core: str = ""
 
     def of_layer(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float | None:
         """None if the kernel was never measured."""
@@ -45,7 +52,8 @@ class Speed:
         return self.of_loops(layer, kernel, tally)
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
-        return estimated(self.kernels, kernel, work(layer))
+        counted = by_loops(self.loops, kernel, layer, find_target(self.core)) if self.loops else None
+        return estimated(self.kernels, kernel, work(layer)) if counted is None else counted
 
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
@@ -102,7 +110,7 @@ def find_model(target: str) -> CostModel | None:
     return CostModel(
         target,
         data["compiler"],
-        Speed(**data["instructions"]),
+        Speed(**data["instructions"], core=path.stem),
         Speed(**data["cycles"]) if data["cycles"] else None,
         data["cycles_note"],
         Code(**{**code, "pieces": tuple((name, size) for name, size in code["pieces"])}),

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer, Tensor
 from tinyml.ops.conv import cmsis_four_bits, convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
@@ -35,8 +36,11 @@ from tinyml.ops.conv.planes_int16 import DepthwisePlanesInt16
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
+from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.weighted import float_counts
+from tinyml.ops.weighted.float_counts import TILES
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
 from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, DepthwiseConvInt16Helium
 from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
@@ -47,6 +51,7 @@ from tinyml.ops.weighted.records import (
     float_tensors,
     small_extents,
 )
+from tinyml.ops.weighted.walked import together, windows_of
 
 
 def whole_filters(layer: Layer[DepthwiseConv]) -> bool:
@@ -92,6 +97,12 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
         sheet.include("<tinyml/depthwise_conv.h>")
         name = sheet.record("struct tinyml_depthwise_conv_f32", "params", float_record(layer, sheet))
         sheet.call("tinyml_depthwise_conv_f32", name, sheet.x(), sheet.y())
+
+    def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
+        return together(
+            float_counts.depthwise(windows_of(layer), (8, 4) if target.mve else TILES, target.mve),
+            float_counts.limited(layer, layer.output.elements),
+        )
 
 
 def one_channel(layer: Layer[Convolution]) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer
+from tinyml.ops.conv import plane_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.planes import (
     DepthwiseDsp,
@@ -23,11 +25,13 @@ from tinyml.ops.conv.planes import (
 )
 from tinyml.ops.conv.whole import whole_input
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.nibbles import channel_nibbles, few_elements, int4_weights
 from tinyml.ops.weighted.records import quantized_record
 from tinyml.ops.weighted.scaled import scaled
 from tinyml.ops.weighted.stream import right_shifts
+from tinyml.ops.weighted.walked import outputs_of
 
 
 def several_windows(layer: Layer[Convolution]) -> bool:
@@ -57,6 +61,9 @@ class DepthwiseNibbles(_Nibbles):
 
     name = "tinyml_depthwise_nibbles_s8"
     constraints = (*DepthwisePlanes.constraints, *FOUR_BITS)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return plane_counts.in_c(self.planes(layer), self.way(layer), outputs_of(layer), packed=True)
 
 
 def larger(layer: Layer[Convolution]) -> Layer[Convolution]:
@@ -110,3 +117,6 @@ class DepthwiseNibblesDsp(_Nibbles, DepthwiseDsp):
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         """The player has one function for all layers."""
         self.write(layer, sheet, self.name, self.loops(layer))
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return plane_counts.with_dsp(self.planes(layer), self.way(layer), outputs_of(layer), packed=True)

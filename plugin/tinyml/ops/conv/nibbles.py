@@ -8,7 +8,10 @@ from typing import ClassVar
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
+from tinyml.ops.conv import stream_counts
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.streamed import ConvInt8
+from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.nibbles import (
     FILTER_WORDS,
     FOUR_WORDS,
@@ -23,6 +26,7 @@ from tinyml.ops.weighted.nibbles import (
 )
 from tinyml.ops.weighted.records import folded_bias
 from tinyml.ops.weighted.stream import right_shifts
+from tinyml.ops.weighted.walked import Outputs, Windows, outputs_of, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
 
@@ -52,6 +56,12 @@ class ConvNibbles(ConvInt8):
         """What sums begin with."""
         return bias
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.one_by_one(windows, 4, stream_counts.by_nibbles(made))
+
 
 class ConvNibblesDsp(ConvNibbles):
     """The same with DSP instructions: two windows times four filters."""
@@ -65,6 +75,12 @@ class ConvNibblesDsp(ConvNibbles):
 
     def begin(self, bias: Array) -> Array:
         return begin_sums(bias)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.two_by_two(windows, stream_counts.by_nibbles_with_dsp(made))
 
 
 class ConvNibblesHalves(ConvNibbles):

@@ -11,8 +11,10 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
+from tinyml.ops.conv import plane_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, over_inputs
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted.halves import MOST, SUM_LIMIT
@@ -27,6 +29,7 @@ from tinyml.ops.weighted.records import (
     weight_zero,
 )
 from tinyml.ops.weighted.stream import right_shifts
+from tinyml.ops.weighted.walked import Windows, outputs_of, windows_of
 
 
 def plain_taps(layer: Layer[Convolution]) -> bool:
@@ -147,6 +150,14 @@ class DepthwisePlanes(Kernel[Convolution]):
             return "any"
         return "3x3" if stride == 1 else "3x3_strided"
 
+    def planes(self, layer: Layer[Convolution]) -> Windows:
+        """The windows in a plane, which may be turned."""
+        windows = windows_of(layer)
+        return windows.turned if self.across(layer) else windows
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return plane_counts.in_c(self.planes(layer), self.way(layer), outputs_of(layer))
+
 
 class DepthwiseHalves(DepthwisePlanes):
     """The same on Arm cores without DSP instructions: elements of two outputs in one word."""
@@ -226,6 +237,9 @@ class DepthwiseDsp(DepthwisePlanes):
             return f"3x3_by_{stride}_{'once' if layer.op.round_once else 'twice'}"
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return plane_counts.with_dsp(self.planes(layer), self.way(layer), outputs_of(layer))
 
 
 def three_by_three(layer: Layer[Convolution]) -> bool:

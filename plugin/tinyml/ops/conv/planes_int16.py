@@ -13,10 +13,13 @@ from tinyml.ir import Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.planes import turned
 from tinyml.ops.framework.kernel import Overlay, Sheet, over_inputs
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.window import Pair
+from tinyml.ops.weighted import int16_counts
 from tinyml.ops.weighted.int16 import DepthwiseChannelsInt16
-from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, scaling
+from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, positive, scaling
 from tinyml.ops.weighted.records import geometry
+from tinyml.ops.weighted.walked import windows_of
 
 
 def lines_of_outputs(layer: Layer[Convolution]) -> bool:
@@ -87,3 +90,7 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         DepthwiseChannelsInt16().emit(layer, sheet)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        windows = windows_of(layer)
+        return int16_counts.planes_with_dsp(windows.turned if lines_down(layer) else windows, positive(layer))

@@ -9,8 +9,10 @@ from typing import ClassVar
 from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
+from tinyml.ops.conv import stream_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
@@ -27,6 +29,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
 )
 from tinyml.ops.weighted.stream import filter_stream, right_shifts, stream_words
+from tinyml.ops.weighted.walked import Outputs, Windows, outputs_of, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
 
@@ -105,6 +108,13 @@ class ConvInt8(Kernel[Convolution]):
         """The zero point that all weights share."""
         return int(quant_of(layer.input(1)).zero_points[0])
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        """How often the loops run for these windows."""
+        return stream_counts.one_by_one(windows, 3, stream_counts.by_twos(3, made))
+
 
 class ConvHalves(ConvInt8):
     """Four windows times one filter on Arm cores without DSP instructions, two windows in a word."""
@@ -152,6 +162,12 @@ class ConvDsp(ConvInt8):
     def runs_on(self, target: Target) -> bool:
         return target.dsp
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.one_by_one(windows, 2, stream_counts.by_twos(2, made, odd_words=True))
+
 
 class ConvPairs(ConvDsp):
     """The same with two filters in one int16, where that is exact: fewer instructions to unpack weights."""
@@ -167,3 +183,9 @@ class ConvPairs(ConvDsp):
     def stream(self, layer: Layer[Weighted], groups: int) -> Array:
         filters = layer.input(1).value
         return pair_stream(filters, folded_bias(layer, filters), layer.op.multipliers(layer), groups)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.two_by_two(windows, stream_counts.by_fours(made))

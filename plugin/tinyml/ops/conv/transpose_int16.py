@@ -13,12 +13,13 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.transpose_integer import small_image
 from tinyml.ops.conv.transpose_kernels import ConvTransposeQuantized
-from tinyml.ops.conv.transpose_parts import apart_members, call_part, parts, row_bytes
+from tinyml.ops.conv.transpose_parts import apart_members, call_part, parts, row_bytes, walked_parts
 from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.framework.kernel import Library, Sheet
-from tinyml.ops.weighted import int16, int16_dsp
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted import int16, int16_counts, int16_dsp
 from tinyml.ops.weighted.int16 import int16_by_int8, small_factors, wide_bias
-from tinyml.ops.weighted.int16_dsp import ConvInt16Dsp, ConvInt16Helium, short_sums, small_shifts
+from tinyml.ops.weighted.int16_dsp import ConvInt16Dsp, ConvInt16Helium, positive, short_sums, small_shifts
 from tinyml.ops.weighted.records import constant_weights
 
 
@@ -56,6 +57,12 @@ class ConvTransposeInt16(ConvTransposeQuantized):
             members = apart_members(part, layer.op, conv, self._columns(layer) // 2)
             call_part(part, sheet, self.name, sheet.record(self.record, f"params{number}", members))
 
+    def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
+        once = layer.op.round_once
+        return walked_parts(
+            layer, layer.op, layer.op.groups, lambda windows: int16_counts.convolution(windows, once)
+        )
+
     def scaling(self, layer: Layer[ConvTranspose], sheet: Sheet) -> Mapping[str, object]:
         """Members from sums to outputs; parts share the tables."""
         return int16.scaling(layer, sheet)
@@ -80,6 +87,15 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
     sources = ("conv/conv_apart_dsp_s16.c", *convolution.sources)
     constraints = (*ConvTransposeInt16.constraints, short_sums, small_shifts, several_filters)
     record = "struct tinyml_conv_apart_dsp_s16"
+
+    def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
+        whole = positive(layer)
+        return walked_parts(
+            layer,
+            layer.op,
+            layer.op.groups,
+            lambda windows: int16_counts.convolution_with_dsp(windows, whole),
+        )
 
     def runs_on(self, target: Target) -> bool:
         return self.convolution.runs_on(target)

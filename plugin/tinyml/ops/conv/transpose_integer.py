@@ -12,9 +12,17 @@ from tinyml.ops.conv.conv import ConvHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.conv.transpose_kernels import ConvTransposeQuantized
-from tinyml.ops.conv.transpose_parts import column_bytes, emit_parts, parts, repeated_bytes, row_bytes
+from tinyml.ops.conv.transpose_parts import (
+    column_bytes,
+    emit_parts,
+    parts,
+    repeated_bytes,
+    row_bytes,
+    walked_parts,
+)
 from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.framework.kernel import Library, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
 from tinyml.ops.weighted.nibbles import fields_fit, four_bit_weights, int4_weights, moderate_accumulators
@@ -27,6 +35,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
 )
 from tinyml.ops.weighted.stream import right_shifts
+from tinyml.ops.weighted.walked import outputs_of
 
 
 def small_image(layer: Layer[ConvTranspose]) -> bool:
@@ -70,6 +79,12 @@ class ConvTransposeInt8(ConvTransposeQuantized):
     def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
         emit_parts(layer, sheet, layer.op, self.convolution, self.name)
 
+    def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
+        made = outputs_of(layer)
+        return walked_parts(
+            layer, layer.op, layer.op.groups, lambda windows: self.convolution.walked(windows, made)
+        )
+
 
 class ConvTransposeWide(ConvTransposeInt8):
     """The same on processors with registers for sixteen sums."""
@@ -101,6 +116,7 @@ class ConvTransposeDsp(ConvTransposeInt8):
     convolution = ConvDsp()
     sources = ("conv/conv_apart_dsp_s8.c", *convolution.sources)
     constraints = (*ConvTransposeInt8.constraints, right_shifts)
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposePairs(ConvTransposeInt8):
@@ -110,6 +126,7 @@ class ConvTransposePairs(ConvTransposeInt8):
     convolution = ConvPairs()
     sources = ("conv/conv_apart_pairs_s8.c", *convolution.sources)
     constraints = (*ConvTransposeDsp.constraints, symmetric_weights, pairs_are_exact)
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposeHelium(ConvTransposeInt8):
@@ -137,6 +154,7 @@ class ConvTransposeNibbles(ConvTransposeInt8):
     sources = ("conv/conv_apart_nibbles_s8.c", *convolution.sources)
     constraints = (*ConvTransposeInt8.constraints, four_bit_weights)
     weight_bits = 4
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposeNibblesDsp(ConvTransposeNibbles):
@@ -146,6 +164,7 @@ class ConvTransposeNibblesDsp(ConvTransposeNibbles):
     convolution = ConvNibblesDsp()
     sources = ("conv/conv_apart_nibbles_dsp_s8.c", *convolution.sources)
     constraints = (*ConvTransposeNibbles.constraints, fields_fit)
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposeNibblesHalves(ConvTransposeNibbles):

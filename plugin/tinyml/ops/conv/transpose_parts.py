@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -13,11 +13,14 @@ import numpy as np
 from tinyml.base import c
 from tinyml.ir import Layer, Tensor
 from tinyml.ops.conv.phases import Phase, phases
+from tinyml.ops.conv.stream_counts import by_rows
 from tinyml.ops.conv.streamed import ConvInt8
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import Sliding
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.records import in_zero, output_limits
+from tinyml.ops.weighted.walked import Axis, Windows, together
 from tinyml.ops.weighted.weighted import Weighted
 
 REPEATED_BYTES = 9
@@ -130,3 +133,21 @@ def repeated_bytes(layer: Layer[Weighted], op: Sliding) -> int:
     """What parts repeat for each filter."""
     count = sum(1 for _ in parts(layer, op))
     return (count - 1) * REPEATED_BYTES * layer.output.shape[3]
+
+
+def part_windows(part: Part, groups: int) -> Windows:
+    """The convolution of a part, from one output to the next."""
+    x, y = part.layer.input(0).shape, part.layer.output.shape
+    phases = (part.rows, part.columns)
+    rows, cols = (
+        Axis(x[1 + i], phase.outputs, part.weights.shape[1 + i], 1, phase.dilation, phase.pad)
+        for i, phase in enumerate(phases)
+    )
+    return Windows(rows, cols, x[0], x[3], y[3], groups)
+
+
+def walked_parts(layer: Layer[Weighted], op: Sliding, groups: int, of_row: Callable[[Windows], Work]) -> Work:
+    """How often the loops of a kernel run that computes the parts row by row."""
+    apart = op.strides[1] > 1
+    found = [by_rows(part_windows(part, groups), of_row, apart) for part in parts(layer, op)]
+    return together({"parts": len(found)}, *found)

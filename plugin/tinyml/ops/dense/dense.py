@@ -12,15 +12,17 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
+from tinyml.ops.dense import loop_counts
 from tinyml.ops.dense.cmsis import DENSE_KERNELS, FOUR_BIT_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
+from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
-from tinyml.ops.weighted import helium, rvv
+from tinyml.ops.weighted import float_counts, helium, rvv
 from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
@@ -147,6 +149,9 @@ class DenseInt8(Kernel[Dense]):
         """Weights of a multiple of four filters, in the order in which their words take turns."""
         return filters
 
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.stream(layer)
+
 
 class DenseQuads(DenseInt8):
     """The same on Arm cores without DSP instructions: four weights in a word, taken apart by shifts."""
@@ -161,6 +166,9 @@ class DenseQuads(DenseInt8):
     def in_fours(self, filters: Array) -> Array:
         return quads(filters)
 
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.stream(layer, with_offset=True)
+
 
 class DenseDsp(DenseInt8):
     """The same with DSP instructions, in pairs of int16."""
@@ -171,6 +179,9 @@ class DenseDsp(DenseInt8):
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
+
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.stream(layer)
 
 
 class DensePairs(DenseDsp):
@@ -185,6 +196,9 @@ class DensePairs(DenseDsp):
         words = pair_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
         return {".filters": sheet.table("filters", words, holds=PAIR_WORDS), **weight_zero(layer)}
 
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.pairs(layer)
+
 
 class DenseSixes(DensePairs):
     """The same for large layers: the input is unpacked once for six filters, not for four."""
@@ -197,6 +211,9 @@ class DenseSixes(DensePairs):
         filters = layer.input(1).value
         words = six_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
         return {".filters": sheet.table("filters", words, holds=SIX_WORDS), **weight_zero(layer)}
+
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.sixes(layer)
 
 
 class DenseHelium(DenseInt8):
@@ -261,6 +278,9 @@ class DenseFourBits(DenseInt8):
         table = sheet.table("filters", words.in_fours(words.bias), holds=FOUR_WORDS)
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
 
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.nibbles(layer)
+
 
 class DenseFourBitsDsp(DenseFourBits):
     """The same with DSP instructions, eight filters at a time."""
@@ -277,6 +297,9 @@ class DenseFourBitsDsp(DenseFourBits):
         words = nibble_stream(layer, folded_bias(layer, filters), channel_multipliers(layer), together=8)
         table = sheet.table("filters", words.in_eights(begin_sums(words.bias)), holds=EIGHT_WORDS)
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
+
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return loop_counts.nibbles_with_dsp(layer)
 
 
 class DenseFourBitsHelium(DenseHelium):
@@ -337,6 +360,9 @@ class DenseFloat(Kernel[Dense]):
         }
         name = sheet.record("struct tinyml_dense_f32", "params", members)
         sheet.call("tinyml_dense_f32", name, sheet.x(), sheet.y())
+
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        return float_counts.dense(layer)
 
 
 register_kernels(

@@ -22,6 +22,7 @@ from tinyml.ops.framework.sheet import Table as Table
 from tinyml.ops.framework.sheet import Tables as Tables
 from tinyml.ops.framework.sheet import input_parameter as input_parameter
 from tinyml.ops.framework.sheet import output_parameter as output_parameter
+from tinyml.ops.framework.work import Work
 
 
 class Library(enum.Enum):
@@ -68,6 +69,12 @@ class Kernel(ABC, Generic[O_contra]):
     weight_bits: ClassVar[int] = 8  # that a weight of an integer layer takes
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A kernel with a name of its own has C of its own, so it does not inherit ``loop_counts``."""
+        super().__init_subclass__(**kwargs)
+        if "name" in vars(cls) and "loop_counts" not in vars(cls):
+            cls.loop_counts = Kernel.loop_counts  # type: ignore[method-assign]
+
     def runs_on(self, target: Target) -> bool:
         """Whether the core can execute this kernel."""
         return True
@@ -107,6 +114,15 @@ class Kernel(ABC, Generic[O_contra]):
     def emit_means(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
         """Write C that makes the output of the whole layer from ``sums``."""
         raise NotImplementedError
+
+    def loop_counts(self, layer: Layer[O_contra], target: Target) -> Work | None:
+        """How often each loop of its C runs for the layer, from which its instructions are estimated.
+
+        Every name is a piece of code that takes about the same number of instructions each time:
+        ``tools.fit_costs`` finds how many. Arithmetic on the layer's shapes only. None: not described; then
+        estimates are sums over the sizes of the layer (``work.py``).
+        """
+        return None
 
     def functions(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The functions and tables of the libraries that the layer names, which decide how much is linked."""

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many instructions a kernel of a library takes for a layer, by the figures in ``cost/data``.
 
-``python -m tools.fit_costs`` fits them to layers that were counted: kernels are chosen by the same figures
-by which ``tinyml cost`` estimates.
+``python -m tools.fit_costs`` fits them to layers that were counted. Kernels are chosen by the figures for
+sizes of layers; ``tinyml cost`` estimates by how often loops run where a kernel says that, and else by the
+same.
 """
 
 from __future__ import annotations
@@ -22,13 +23,20 @@ Figures = Mapping[str, float]
 
 
 def instructions(kernel: Kernel[Any], layer: Layer, target: Target) -> float | None:
-    """None if the kernel was never measured on the core."""
+    """By the sizes of a layer, which all rivals have figures of; None if the kernel was never measured."""
     kernels: Mapping[str, Figures] = measured(target.name)["instructions"]["kernels"]
     return estimated(kernels, kernel, work(layer))
 
 
+def by_loops(loops: Mapping[str, Figures], kernel: Kernel[Any], layer: Layer, target: Target) -> float | None:
+    """The cost by how often the kernel's loops run; None if it does not say that, or was not counted so."""
+    figures = loops.get(kernel.name)
+    counts = kernel.loop_counts(layer, target) if figures else None
+    return weighted(figures, counts) if figures and counts is not None else None
+
+
 def estimated(kernels: Mapping[str, Figures], kernel: Kernel[Any], amounts: Work) -> float | None:
-    """The cost of some work with the figures of all kernels; None if those of this kernel are missing."""
+    """The cost by the sizes of a layer; None if there are no figures of this kernel."""
     figures = kernels.get(variant(kernel, amounts), kernels.get(kernel.name))
     return None if figures is None else weighted(figures, amounts)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared import gemmlowp
 from tinyml.ops.shared.quant import quant_of
 
@@ -73,6 +74,16 @@ def exponentials(layer: Layer, beta: float, difference: Array) -> Array:
     scaled = fp.doubling_high_multiply(shifted, s.multiplier)
     exps = gemmlowp.Q31.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
     return np.where(counts, exps, 0)
+
+
+def loop_counts(layer: Layer, beta: float) -> Work:
+    """How often its loops run. How many elements count depends on them: as many as of evenly spread ones."""
+    depth = layer.input(0).shape[-1]
+    rows = layer.output.elements // depth
+    near = min(1 - scaling(layer, beta).least_difference, 256) / 256
+    # The largest of evenly spread ones is m with a density of depth * m ** (depth - 1); the others are below.
+    others = near * depth * (1 - near ** (depth - 1)) + near**depth * (depth - 1) if depth > 1 else 0.0
+    return {"calls": 1, "rows": rows, "elements": rows * depth, "elements that count": rows * (1 + others)}
 
 
 def emit(layer: Layer, beta: float, sheet: Sheet) -> None:

@@ -12,12 +12,14 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.framework.kernel import InPlace, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import played_rows
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import flattened_before_13
 from tinyml.ops.shared.constraints import real_numbers
@@ -94,6 +96,9 @@ class SoftmaxInt8(InPlace[Softmax]):
     def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         int8.emit(layer, layer.op.beta, sheet)
 
+    def loop_counts(self, layer: Layer[Softmax], target: Target) -> Work | None:
+        return int8.loop_counts(layer, layer.op.beta)
+
 
 def int16_form(layer: Layer) -> bool:
     """Input and output are int16 with zero points of 0; the output has scale 2⁻¹⁵."""
@@ -110,6 +115,10 @@ class SoftmaxInt16(InPlace[Softmax]):
 
     def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         int16.emit(layer, layer.op.beta, sheet)
+
+    def loop_counts(self, layer: Layer[Softmax], target: Target) -> Work | None:
+        rows = layer.output.elements // layer.output.shape[-1]
+        return {"calls": 1, "rows": rows, "elements": layer.output.elements}
 
 
 class SoftmaxLoops(InPlace[Softmax]):

@@ -10,8 +10,10 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, int16_and_int8
+from tinyml.ops.weighted import int16_counts
 from tinyml.ops.weighted.records import (
     bias_table,
     constant_weights,
@@ -21,6 +23,7 @@ from tinyml.ops.weighted.records import (
     rounding,
     small_extents,
 )
+from tinyml.ops.weighted.walked import windows_of
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 
@@ -80,6 +83,10 @@ class ConvInt16(Kernel[Convolution]):
         """Groups of input channels."""
         return layer.input(0).shape[3] // self.filters(layer).shape[3]
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        windows = windows_of(layer, self.groups(layer))
+        return int16_counts.convolution(windows, layer.op.round_once)
+
 
 class DepthwiseConvInt16(ConvInt16):
     """A convolution in which every input channel is a group."""
@@ -116,3 +123,6 @@ class DenseInt16(Kernel[Weighted]):
         }
         name = sheet.record("struct tinyml_dense_s16", "params", members)
         sheet.call("tinyml_dense_s16", name, sheet.x(), sheet.y())
+
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        return int16_counts.dense(layer)

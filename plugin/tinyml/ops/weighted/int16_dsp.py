@@ -12,7 +12,10 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.shared.quant import clamp_range
+from tinyml.ops.weighted import int16_counts
 from tinyml.ops.weighted.int16 import (
     ConvInt16,
     DenseInt16,
@@ -21,6 +24,7 @@ from tinyml.ops.weighted.int16 import (
     wide_bias,
 )
 from tinyml.ops.weighted.records import constant_weights, geometry, matrix, rounding, small_extents
+from tinyml.ops.weighted.walked import windows_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_sums
 
 WINDOWS = 4
@@ -52,6 +56,11 @@ def several_filters(layer: Layer[Convolution]) -> bool:
 def one_filter_for_each_channel(layer: Layer) -> bool:
     """Input and output have the same number of channels."""
     return bool(layer.input(0).shape[-1] == layer.output.shape[-1])
+
+
+def positive(layer: Layer[Weighted]) -> bool:
+    """Whether outputs are limited to what is not negative, for which there is an instruction."""
+    return clamp_range(layer.op.clamp, layer.output) == (0, 2**15 - 1)
 
 
 def factors(layer: Layer[Weighted]) -> tuple[Array, Array]:
@@ -140,6 +149,9 @@ class ConvInt16Dsp(Kernel[Convolution]):
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         ConvInt16().emit(layer, sheet)
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return int16_counts.convolution_with_dsp(windows_of(layer), positive(layer))
+
 
 class ConvInt16Helium(ConvInt16Dsp):
     """The same with Helium, eight elements of each."""
@@ -205,6 +217,9 @@ class DepthwiseConvInt16Dsp(Kernel[Convolution]):
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         DepthwiseConvInt16().emit(layer, sheet)
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return int16_counts.depthwise_with_dsp(windows_of(layer))
+
 
 class DepthwiseConvInt16Helium(DepthwiseConvInt16Dsp):
     """Four channels at once with Helium."""
@@ -243,6 +258,9 @@ class DenseInt16Dsp(Kernel[Weighted]):
 
     def play(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         DenseInt16().emit(layer, sheet)
+
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        return int16_counts.dense_with_dsp(layer)
 
 
 class DenseInt16Helium(DenseInt16Dsp):

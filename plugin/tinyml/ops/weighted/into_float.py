@@ -12,7 +12,9 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
-from tinyml.ops.shared.quant import is_quantized
+from tinyml.ops.framework.work import Work
+from tinyml.ops.shared.quant import is_quantized, quant_of
+from tinyml.ops.weighted import float_counts
 from tinyml.ops.weighted.records import (
     constant_weights,
     float_limits,
@@ -23,6 +25,7 @@ from tinyml.ops.weighted.records import (
     small_extents,
     weight_zero,
 )
+from tinyml.ops.weighted.walked import windows_of
 from tinyml.ops.weighted.weighted import Weighted, real_scales
 
 ZERO_WORDS = "for each output, what the zero points of input and weights add to the sums"
@@ -75,6 +78,12 @@ class DenseIntoFloat(Kernel[Weighted]):
         name = sheet.record("struct tinyml_dense_s8_to_f32", "params", members)
         sheet.call("tinyml_dense_s8_to_f32", name, sheet.x(), sheet.y())
 
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        outputs, zero = layer.output.shape[-1], bool(quant_of(layer.input(1)).zero_points[0])
+        return float_counts.into_float(
+            layer, layer.output.elements // outputs, layer.input(1).elements // outputs, outputs, zero
+        )
+
 
 class PointwiseIntoFloat(DenseIntoFloat):
     """A convolution with one tap is a dense layer at every position."""
@@ -109,6 +118,12 @@ class ConvIntoFloat(Kernel[Convolution]):
     def filters(self, layer: Layer[Convolution]) -> Array:
         """Weights with the output channels first."""
         return layer.input(1).value
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        groups = layer.input(0).shape[3] // self.filters(layer).shape[3]
+        return float_counts.windows_into_float(
+            layer, windows_of(layer, groups), bool(quant_of(layer.input(1)).zero_points[0])
+        )
 
 
 class DepthwiseIntoFloat(ConvIntoFloat):

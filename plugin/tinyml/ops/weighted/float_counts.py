@@ -1,0 +1,190 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of float layers run: those of filters_f32.c and of windows_f32.c."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tinyml.ir import Layer
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted.walked import Axis, Windows, groups_of, times, together
+from tinyml.ops.weighted.weighted import Weighted
+
+TILES = (8, 4, 1)
+"""Filters that are computed at once."""
+
+
+def limited(layer: Layer[Weighted], count: int) -> Work:
+    """tinyml_limit_f32()."""
+    low, high = layer.op.clamp
+    if high < math.inf:
+        return {"outputs within two limits": count, "fours within two limits": groups_of(count, 4)}
+    if low > -math.inf:
+        return {"outputs within a limit": count, "fours within a limit": groups_of(count, 4)}
+    return {}
+
+
+def filters(count: int, rows: int, elements: int, windows: int, two: bool) -> Work:
+    """tinyml_filters_f32(): so many filters with windows of some rows, alone or in pairs."""
+    found: dict[str, float] = {"calls of filters": 1}
+    left = count
+    for size in TILES:
+        tiles, left = divmod(left, size)
+        if tiles:
+            kind = f"{'two windows' if two else 'a window'} by {size}"
+            calls = tiles * windows
+            found |= {
+                "tiles": found.get("tiles", 0) + tiles,
+                kind: calls,
+                f"rows of {kind}": calls * rows,
+                f"fours of {kind}": calls * rows * (elements // 4),
+                f"single elements of {kind}": calls * rows * (elements % 4),
+                f"pairs of elements of {kind}": calls * rows * (elements // 2),
+                f"odd elements of {kind}": calls * rows * (elements % 2),
+            }
+    return found
+
+
+def dense(layer: Layer[Weighted]) -> Work:
+    """dense_f32.c."""
+    outputs, inputs = layer.input(1).shape
+    rows = layer.output.elements // outputs
+    return together(
+        {"calls": 1},
+        filters(outputs, 1, inputs, rows // 2, True) if rows > 1 else {},
+        filters(outputs, 1, inputs, 1, False) if rows % 2 else {},
+        limited(layer, layer.output.elements),
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Outputs along an axis whose windows have the same taps inside the input."""
+
+    count: int
+    first: int
+    end: int
+
+
+def _blocks(axis: Axis) -> Iterator[Block]:
+    """windows_f32_alike(), output by output."""
+    at = 0
+    while at < axis.out:
+        start = at * axis.stride - axis.pad
+        after = axis.size - 1 - (axis.kernel - 1) * axis.dilation - start
+        count = 1 if start < 0 or after < 0 else min(1 + after // axis.stride, axis.out - at)
+        yield Block(count, *axis.spans[at])
+        at += count
+
+
+Compute = Callable[[int, int, int, bool], Work]
+"""Rows of taps, taps in a row, windows or pairs of them, whether it is pairs."""
+
+
+def over_windows(windows: Windows, compute: Compute, in_rows: bool = True) -> Work:
+    """tinyml_windows_f32(): blocks of windows, two at a time; where these can be written before all are read.
+
+    ``in_rows``: windows of a pixel may become a single row.
+    """
+    if in_rows and windows.is_pointwise and not (windows.rows.pad or windows.cols.pad):
+        count = windows.batches * windows.positions
+        row = replace(windows.rows, size=1, out=1)
+        cols = replace(windows.cols, size=count, out=count)
+        windows = replace(windows, rows=row, cols=cols, batches=1)
+    parts: list[Work] = []
+    columns = list(_blocks(windows.cols))
+    for rows in _blocks(windows.rows):
+        parts += [_block(rows, cols, compute) for cols in columns]
+        parts.append({"rows of blocks": 1})
+    return times(windows.batches, together({"images": 1}, *parts))
+
+
+def _block(rows: Block, cols: Block, compute: Compute) -> Work:
+    """windows_f32_compute()."""
+    taps = cols.end - cols.first if rows.end > rows.first else 0
+    high = rows.end - rows.first if taps > 0 else 0
+    lines, count = rows.count, cols.count
+    by_columns = lines // 2 > count
+    calls, each = (count, lines // 2) if by_columns else (lines // 2, count)
+    parts = [{"blocks": 1.0}, times(calls, compute(high, taps, each, True)) if calls else {}]
+    if lines % 2:
+        parts.append(compute(high, taps, count // 2, True) if count > 1 else {})
+        parts.append(compute(high, taps, 1, False) if count % 2 else {})
+    return together(*parts)
+
+
+def depthwise(windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
+    """depthwise_conv_f32.c, without limits. ``vectors``: tiles of four may have fewer channels."""
+
+    def compute(rows: int, taps: int, each: int, two: bool) -> Work:
+        found: dict[str, float] = {"computed": 1, "windows": each}
+        left = windows.out_c
+        several = windows.out_c != windows.in_c
+        for size in (1,) if several else tiles:
+            count = groups_of(left, size) if vectors and size == 4 else left // size
+            left -= count * size
+            kind = f"channels by {size}" if not several else "filters of channels"
+            found |= {
+                kind: count * each,
+                f"rows of {kind}": count * each * rows,
+                f"taps of {kind}": count * each * rows * taps,
+            }
+        return found
+
+    return over_windows(windows, compute)
+
+
+def into_float(layer: Layer[Weighted], times_each: int, inputs: int, count: int, weight_zero: bool) -> Work:
+    """tinyml_filters_s8_to_f32() so often: ``count`` filters of int8."""
+    low, high = layer.op.clamp
+    fours, ones = divmod(count, 4)
+    summed = inputs * weight_zero
+    found: Work = {
+        "calls of filters": 1,
+        "elements summed": summed,
+        "vectors summed": summed // 16,
+        "fours": fours,
+        "quads of fours": fours * (inputs // 4),
+        "single elements of fours": fours * (inputs % 4),
+        "twos of fours": fours * (inputs // 2),
+        "odd elements of fours": fours * (inputs % 2),
+        "vectors of fours": fours * groups_of(inputs, 16),
+        "filters": ones,
+        "quads of filters": ones * (inputs // 4),
+        "single elements of filters": ones * (inputs % 4),
+        "twos of filters": ones * (inputs // 2),
+        "odd elements of filters": ones * (inputs % 2),
+        "vectors of filters": ones * groups_of(inputs, 16),
+        "outputs": count,
+        "outputs with bias": count * layer.has_input(2),
+        "outputs within limits": count * (low > -math.inf or high < math.inf),
+    }
+    return times(times_each, found)
+
+
+def windows_into_float(layer: Layer[Weighted], windows: Windows, weight_zero: bool) -> Work:
+    """conv_s8_to_f32.c."""
+    channels, count = windows.in_c // windows.groups, windows.out_c // windows.groups
+    positions = windows.batches * windows.positions
+    taps = positions * windows.groups * windows.taps
+    inside = windows.batches * windows.groups * windows.rows.taps * windows.cols.taps
+    return together(
+        {
+            "images": windows.batches,
+            "positions": positions,
+            "groups": positions * windows.groups,
+            "rows gathered": positions * windows.groups * windows.rows.kernel,
+            "taps copied": inside,
+            "bytes copied": inside * channels,
+            "words copied": inside * (channels // 4),
+            "rest copied": inside * (channels % 4),
+            "taps filled": taps - inside,
+            "bytes filled": (taps - inside) * channels,
+            "words filled": (taps - inside) * (channels // 4),
+            "rest filled": (taps - inside) * (channels % 4),
+        },
+        into_float(layer, positions * windows.groups, windows.elements, count, weight_zero),
+    )

@@ -1,0 +1,185 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of layers with int16 activations run."""
+
+from __future__ import annotations
+
+from tinyml.ir import Layer
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted.walked import Axis, Windows, groups_of, times, together
+from tinyml.ops.weighted.weighted import Weighted
+
+CHUNK = 256
+"""Products that tinyml_add_products_s16() adds in 32 bits."""
+
+
+def products(count: float, length: int) -> Work:
+    """tinyml_add_products_s16() so often, and the outputs made of its sums."""
+    whole, last = divmod(length, CHUNK)
+    return times(
+        count,
+        {
+            "sums": 1,
+            "chunks": groups_of(length, CHUNK),
+            "fours": whole * (CHUNK // 4) + last // 4,
+            "elements": last % 4,
+        },
+    )
+
+
+def dense(layer: Layer[Weighted]) -> Work:
+    """dense_s16.c."""
+    outputs, inputs = layer.input(1).shape
+    rows = layer.output.elements // outputs
+    return together(
+        {"calls": 1, "rows": rows, "sums rounded once": rows * outputs * layer.op.round_once},
+        products(rows * outputs, inputs),
+    )
+
+
+def dense_with_dsp(layer: Layer[Weighted]) -> Work:
+    """dense_dsp_s16.c."""
+    outputs, inputs = layer.input(1).shape
+    rows, fours, words = layer.output.elements // outputs, groups_of(outputs, 4), groups_of(inputs, 2)
+    return times(
+        1,
+        {
+            "calls": 1,
+            "rows": rows,
+            "fours": rows * fours,
+            "words": rows * fours * words,
+            "odd inputs": rows * fours * (inputs % 2),
+            "outputs": rows * outputs,
+        },
+    )
+
+
+def convolution(windows: Windows, once: bool) -> Work:
+    """conv_s16.c."""
+    positions = windows.batches * windows.positions
+    channels = windows.in_c // windows.groups
+    gathered = positions * windows.groups
+    inside = windows.batches * windows.groups * windows.rows.taps * windows.cols.taps
+    return together(
+        {
+            "images": windows.batches,
+            "positions": positions,
+            "groups": gathered,
+            "rows gathered": gathered * windows.rows.kernel,
+            "taps gathered": gathered * windows.taps,
+            "elements gathered": gathered * windows.taps * channels,
+            "elements inside": inside * channels,
+            "sums rounded once": positions * windows.out_c * once,
+        },
+        products(positions * windows.out_c, windows.elements),
+    )
+
+
+def convolution_with_dsp(windows: Windows, whole: bool) -> Work:
+    """conv_dsp_s16.c. ``whole``: outputs are limited to what is not negative."""
+    channels, count = windows.in_c // windows.groups, windows.out_c // windows.groups
+    padded = groups_of(windows.elements, 4) * 4
+    blocks, last = groups_of(windows.positions, 4), windows.positions % 4
+    direct = windows.inside if channels % 2 == 0 else 0
+    through = windows.positions - direct
+    rows_at_once = windows.cols.dilation == 1 and windows.groups == 1
+    run = (windows.cols.kernel if rows_at_once else 1) * channels
+    runs = direct * windows.rows.kernel * (1 if rows_at_once else windows.cols.kernel)
+    puts = runs * (run // 8) + through * (padded // 8)
+    rest = runs * (run % 8 // 2) + through * (padded % 8 // 2)
+    edges = windows.positions - windows.inside
+    inside_taps = windows.rows.taps * windows.cols.taps
+    taps = inside_taps if channels % 2 else inside_taps - windows.inside * windows.taps
+    lines = windows.rows.taps * windows.cols.out - (
+        0 if channels % 2 else windows.inside * windows.rows.kernel
+    )
+    pairs = count // 2
+    some = (blocks if count % 2 else 0) + pairs * (last > 0)
+    group: Work = {
+        "groups": 1,
+        "positions": windows.positions,
+        "runs": runs,
+        "eights put": puts,
+        "words put": rest,
+        "windows through memory": through,
+        "bytes cleared": 2 * (edges if channels % 2 else through) * windows.elements,
+        "windows cleared": edges if channels % 2 else through,
+        "lines copied": lines,
+        "runs copied": lines if rows_at_once else taps,
+        "words copied": (taps * channels) // 2,
+        "odd runs": (lines if rows_at_once else taps) * (run % 2),
+        "blocks": blocks,
+        "pairs": blocks * pairs,
+        "single filters": blocks * (count % 2),
+        "fours of pairs": blocks * (pairs + count % 2) * padded // 4,
+        "odd fours": blocks * (pairs + count % 2) * (padded // 4 % 2),
+        "pairs within limits": blocks * (pairs + count % 2) * (not whole),
+        "pairs of fewer": some,
+        "outputs of fewer": some * last,
+    }
+    return together({"images": windows.batches}, times(windows.batches * windows.groups, group))
+
+
+def depthwise_with_dsp(windows: Windows) -> Work:
+    """depthwise_dsp_s16.c."""
+    rows, cols = windows.rows, windows.cols
+    fours, rest = divmod(windows.in_c, 4)
+    pairs, singles, pair_taps, single_taps = _neighbours(cols)
+    found: dict[str, float] = {
+        "images": 1,
+        "lines": rows.out,
+        "positions": rows.out * (pairs + singles),
+        "channels of pairs": rows.out * pairs * windows.in_c,
+        "channels alone": rows.out * singles * windows.in_c,
+    }
+    for name, blocks, taps in (("pairs", pairs, pair_taps), ("alone", singles, single_taps)):
+        found |= {
+            f"fours {name}": rows.out * blocks * fours,
+            f"rows {name}": rows.taps * blocks * fours,
+            f"taps {name}": rows.taps * taps * fours,
+            f"last channels {name}": rows.out * blocks * (rest > 0),
+            f"rows of last channels {name}": rows.taps * blocks * (rest > 0),
+            f"taps of last channels {name}": rows.taps * taps * (rest > 0),
+            f"elements of last channels {name}": rows.taps * taps * rest,
+        }
+    return times(windows.batches, found)
+
+
+def _neighbours(cols: Axis) -> tuple[int, int, int, int]:
+    """Blocks of two columns with the same taps, other columns, and the taps of a row in each."""
+    pairs = singles = pair_taps = single_taps = 0
+    at = 0
+    while at < cols.out:
+        first, end = cols.spans[at]
+        following = at * cols.stride - cols.pad + cols.stride
+        both = at + 1 < cols.out and first == 0 and following + (cols.kernel - 1) * cols.dilation < cols.size
+        if both:
+            pairs, pair_taps = pairs + 1, pair_taps + end - first
+        else:
+            singles, single_taps = singles + 1, single_taps + end - first
+        at += 1 + both
+    return pairs, singles, pair_taps, single_taps
+
+
+def planes_with_dsp(windows: Windows, whole: bool) -> Work:
+    """depthwise_planes_dsp_s16.c."""
+    rows, cols = windows.rows, windows.cols
+    channels = windows.in_c * windows.batches
+    width = cols.kernel + cols.out - 1
+    copied = max(min(cols.size, width - cols.pad), 0)
+    lines, fours = channels * rows.out, groups_of(cols.out, 4)
+    return {
+        "calls": 1,
+        "images": windows.batches,
+        "bytes of planes": 2.0 * rows.reach * width,
+        "channels": channels,
+        "lines copied": channels * rows.copied,
+        "fours copied": channels * rows.copied * (copied // 4),
+        "elements copied": channels * rows.copied * (copied % 4),
+        "rows of taps widened": channels * rows.kernel,
+        "lines": lines,
+        "fours": lines * fours,
+        "fours within limits": lines * fours * (not whole),
+        "rows of taps": lines * fours * rows.kernel,
+        "odd lines": lines * (cols.out % 4 > 0),
+    }

@@ -1,0 +1,132 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of kernels run, against geometries that can be counted by hand, and against counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.sketch import Sketch
+from tinyml import harness
+from tinyml.cores.targets import find_target
+from tinyml.cost.model import find_model
+from tinyml.ir import Layer, Op, Quant, Shape
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework.kernel import Kernel, kernels_of
+from tinyml.ops.framework.work import Work
+from tools import random_counts
+
+M4 = find_target("cortex-m4")
+HELD_OUT = range(4)  # batches of a hundred random layers
+WITHIN = {"qemu-cortex-m4": 0.95}
+"""The share of the layers with described kernels that are estimated within a tenth, by machine."""
+
+
+def layer_of(op: Op, x: Shape, weights: Shape) -> Layer:
+    sketch = Sketch(seed=1)
+    values = sketch.rng.integers(-7, 8, weights).astype(np.int8)
+    w = sketch.build.constant(values, "w", Quant.per_tensor(0.01, 0))
+    y = sketch.add(op, sketch.input(x, quant=Quant.per_tensor(0.05, 3)), w, quant=Quant.per_tensor(0.5, 3))
+    (layer,) = sketch.graph(y).layers()
+    return layer
+
+
+def counts(name: str, layer: Layer) -> Work:
+    (kernel,) = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == name)
+    found = kernel.loop_counts(layer, M4)
+    assert found is not None
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def test_dense_layer_in_fours_and_single_filters() -> None:
+    """Two rows of 10 elements: two words and two bytes; 7 filters: four at once, and three."""
+    found = counts("tinyml_dense_dsp_s8", layer_of(Dense(), (2, 10), (7, 10)))
+    assert found == {
+        "calls": 1,
+        "rows": 2,
+        "bytes of the last word": 4,
+        "fours": 2,
+        "words of fours": 4,
+        "fours of words": 2,
+        "fours of the last word": 2,
+        "filters": 6,
+        "words of filters": 12,
+        "filters of the last word": 6,
+        "outputs": 14,
+    }
+
+
+def test_dense_layer_in_pairs() -> None:
+    """Seven filters are a four and a three, which is a four as well; six are a four and a pair."""
+    assert counts("tinyml_dense_pairs_s8", layer_of(Dense(), (1, 8), (7, 8)))["words of fours"] == 4
+    six = counts("tinyml_dense_pairs_s8", layer_of(Dense(), (1, 8), (6, 8)))
+    assert (six["fours"], six["words of fours"], six["words of pairs"]) == (1, 2, 2)
+
+
+def test_convolution_with_windows_at_edges() -> None:
+    """3x3 over 4x4 with padding: 4 windows inside, and 12 at an edge."""
+    layer = layer_of(Conv(pads=(1, 1, 1, 1)), (1, 4, 4, 4), (5, 3, 3, 4))
+    found = counts("tinyml_conv_dsp_s8", layer)
+    assert found["windows"] == 16
+    assert found["windows in pieces"] == 12
+    assert found["blocks of windows"] == 8
+    assert found["pairs of filters"] == 8 * 3
+    assert found["last filters"] == 8
+    assert found["words of pairs"] == 8 * 3 * 9
+    # each tap is a word of four channels, inside or not
+    assert found["words appended"] == 16 * 9
+
+
+def test_two_windows_are_copied_at_once_inside_a_row() -> None:
+    """1x3 over a row of 9 without padding has 7 windows: three blocks of two, and a last one."""
+    layer = layer_of(Conv(), (1, 1, 9, 4), (4, 1, 3, 4))
+    found = counts("tinyml_conv_pairs_s8", layer)
+    assert found["blocks"] == found["rows of both"] == 4
+    assert found["words of both"] == 12
+    assert "windows" not in found
+    padded = layer_of(Conv(pads=(0, 1, 0, 1)), (1, 1, 9, 4), (4, 1, 3, 4))
+    found = counts("tinyml_conv_pairs_s8", padded)
+    assert found["rows of both"] == 3  # 9 windows: the first and the last have padding
+    assert found["windows"] == 4
+
+
+def test_depthwise_convolution_channel_by_channel() -> None:
+    layer = layer_of(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 6, 3), (1, 3, 3, 3))
+    found = counts("tinyml_depthwise_conv_dsp_s8", layer)
+    way = "3x3_by_1_twice"
+    assert found["bytes of planes"] == 7 * 8
+    assert found["lines copied"] == 3 * 5
+    assert found["fours copied"] == 3 * 5
+    assert found["elements copied"] == 3 * 5 * 2
+    assert found[f"lines {way}"] == 3 * 5
+    assert found[f"pairs {way}"] == 3 * 5 * 3
+
+
+def test_a_kernel_of_another_name_is_not_described_by_its_base() -> None:
+    described = next(kernel for kernel in kernels_of(Dense) if kernel.name == "tinyml_dense_s8")
+    other = next(kernel for kernel in kernels_of(Dense) if kernel.name == "tinyml_dense_mve_s8")
+    assert isinstance(other, type(described))
+    assert type(described).loop_counts is not Kernel.loop_counts
+    assert type(other).loop_counts is Kernel.loop_counts
+
+
+@pytest.mark.parametrize("machine", WITHIN)
+def test_estimates_of_layers_that_were_held_out(machine: str) -> None:
+    target = harness.find_machine(machine).target
+    costs = find_model(target.name)
+    assert costs is not None
+    errors = []
+    for one in random_counts.load():
+        if one.machine != machine or one.batch not in HELD_OUT or one.kernel not in costs.instructions.loops:
+            continue
+        layer = random_counts.made(one.batch, target.name).selected[one.step].layer
+        named = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == one.kernel)
+        kernel = next(kernel for kernel in named if kernel.refusal(layer) is None)
+        guess = costs.instructions.of_layer(layer, kernel, None)
+        assert guess is not None
+        errors.append(abs(guess / one.instructions - 1))
+    assert len(errors) > 200
+    assert sum(error <= 0.1 for error in errors) >= WITHIN[machine] * len(errors)
