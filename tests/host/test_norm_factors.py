@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 from tests.support.onnx_models import model, node
 from tinyml.quantize.biases import plain_biases
-from tinyml.quantize.norm_factors import fold_norm_factors
+from tinyml.quantize.norm_factors import NORMALS, fold_norm_factors
 from tinyml.reference.session import Session
 
 F = np.float32
@@ -23,12 +23,15 @@ RNG = np.random.default_rng(39)
 FACTORS, OFFSETS = RNG.uniform(0.5, 2.0, 6).astype(F), RNG.normal(0, 1, 6).astype(F)
 W, B = RNG.normal(0, 1, (6, 4)).astype(F), RNG.normal(0, 1, 4).astype(F)
 NORM = node("LayerNormalization", "x factors offsets", "n", axis=-1)
+RMS = node("RMSNormalization", "x factors", "n", axis=-1)
+PLAIN = node("RMSNormalization", "x ones", "m", axis=-1)
+ONES = np.ones(6, F)
 X = RNG.normal(0, 1, (5, 6)).astype(F)
 
 
 def made(*nodes: Any, y: str = "y", **more: Any) -> onnx.ModelProto:
     constants = {"factors": FACTORS, "offsets": OFFSETS, "w": W, "b": B, **more}
-    return onnx.load_from_string(model(list(nodes), {"x": [5, 6]}, y, **constants))
+    return onnx.load_from_string(model(list(nodes), {"x": [5, 6]}, y, opset=23, **constants))
 
 
 def run(file: onnx.ModelProto) -> Any:
@@ -36,7 +39,7 @@ def run(file: onnx.ModelProto) -> Any:
 
 
 def factors_of(file: onnx.ModelProto) -> Any:
-    (norm,) = (n for n in file.graph.node if n.op_type == "LayerNormalization")
+    (norm,) = (n for n in file.graph.node if n.op_type in NORMALS)
     (found,) = (t for t in file.graph.initializer if t.name == norm.input[1])
     return numpy_helper.to_array(found), len(norm.input)
 
@@ -55,8 +58,25 @@ FOLDED = {
         node("Gemm", "r w b", "y"),
         shape=np.array([-1, 6]),
     ),
+    "rms": made(RMS, node("Gemm", "n w b", "y")),
+    "a_product_of_matrices": made(RMS, node("MatMul", "n w", "y")),
+    "factors_in_a_layer_of_their_own": made(
+        PLAIN, node("Mul", "m factors", "n"), node("MatMul", "n w", "y"), ones=ONES
+    ),
+    "one_factor_before": made(
+        PLAIN,
+        node("Mul", "single m", "n"),
+        node("Gemm", "n w b", "y"),
+        ones=2 * ONES,
+        single=np.array([1.5], F),
+    ),
 }
 KEPT = {
+    "offsets_that_a_product_of_matrices_has_no_bias_for": made(NORM, node("MatMul", "n w", "y")),
+    "a_product_that_others_read": made(
+        PLAIN, node("Mul", "m factors", "n"), node("Add", "m n", "s"), node("MatMul", "s w", "y"), ones=ONES
+    ),
+    "factors_of_rows": made(PLAIN, node("Mul", "m column", "y"), ones=ONES, column=np.ones((5, 1), F) * 2),
     "read_by_an_addition": made(NORM, node("Add", "n x", "a"), node("Gemm", "a w b", "y")),
     "also_read_by_an_addition": made(
         NORM, node("Gemm", "n square", "g"), node("Add", "n g", "y"), square=np.ascontiguousarray(W @ W.T)

@@ -12,8 +12,6 @@ from tinyml.importers.states import Remembered, with_states
 from tinyml.ir import Graph, State, Tensor
 from tinyml.ops.framework.writing import ONNX_WRITERS, OnnxWriter, element_type
 
-OPSET = 20
-
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
     """The model; an error if it has integers inside or operators that cannot be written as ONNX."""
@@ -38,10 +36,16 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
         [_info(name, tensors[name]) for name in (*graph.outputs, *(s.output for s in states))],
         list(out.constants.values()),
     )
-    model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    opsets = [helper.make_opsetid("", out.opset)]
+    model = helper.make_model(proto, opset_imports=opsets, ir_version=_ir_version(out.opset))
     with_states(model, states)
     onnx.checker.check_model(model)
     return model
+
+
+def _ir_version(opset: int) -> int:
+    """Old runtimes read old versions, so it is no later than it has to be."""
+    return max(8, int(helper.find_min_ir_version_for([helper.make_opsetid("", opset)])))
 
 
 def can_write(graph: Graph) -> bool:
@@ -58,7 +62,7 @@ def _refuse(graph: Graph) -> None:
     missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in ONNX_WRITERS})
     if missing:
         raise UnsupportedError(
-            f"quantising this TFLite model would need to write {', '.join(missing)} as ONNX",
+            f"quantising this model would need to write {', '.join(missing)} as standard ONNX",
             "convert the model to ONNX from its source, or quantise it when it is converted to TFLite",
         )
 

@@ -1,8 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Factors and offsets of layer normalisations move into the dense layers that read them.
+"""Factors and offsets of normalisations move into the dense layers that read them.
 
-A normalisation computes in float. (n · factors + offsets) · W + b is n · W' + b', so two float layers less.
+A normalisation computes in float. (n · factors + offsets) · W + b is n · W' + b', so two layers less. Factors that
+a file multiplies by in a layer of their own go the same way.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from onnx import numpy_helper
 from tinyml.ir import Array
 from tinyml.quantize.biases import drop_unread_constants
 
+NORMALS = ("LayerNormalization", "RMSNormalization")
+
 FACTORS, OFFSETS = 1, 2
-"""Inputs of LayerNormalization."""
+"""Inputs of LayerNormalization; RMSNormalization has no offsets."""
 
 WEIGHTS, BIAS = 1, 2
-"""Inputs of Gemm."""
+"""Inputs of Gemm; MatMul has no bias."""
 
 
 def fold_norm_factors(model: onnx.ModelProto) -> None:
@@ -26,8 +29,9 @@ def fold_norm_factors(model: onnx.ModelProto) -> None:
     if any(attribute.HasField("g") for node in model.graph.node for attribute in node.attribute):
         return  # branches read tensors from outside, too
     file = _File(onnx.shape_inference.infer_shapes(model))
-    for node in file.model.graph.node:
-        if node.op_type == "LayerNormalization" and len([name for name in node.output if name]) == 1:
+    for node in list(file.model.graph.node):
+        if node.op_type in NORMALS and len([name for name in node.output if name]) == 1:
+            _take_factors(file, node)
             _fold(file, node)
     drop_unread_constants(file.model)
     model.CopyFrom(file.model)
@@ -58,10 +62,29 @@ class _File:
         while fresh in self.taken:
             fresh += "_"
         self.taken.add(fresh)
-        self.model.graph.initializer.append(numpy_helper.from_array(value.astype(np.float32), fresh))
+        self.constants[fresh] = numpy_helper.from_array(value.astype(np.float32), fresh)
+        self.model.graph.initializer.append(self.constants[fresh])
         while len(node.input) <= place:
             node.input.append("")
         node.input[place] = fresh
+
+
+def _take_factors(file: _File, node: onnx.NodeProto) -> None:
+    """n · factors · more is n · (factors · more), if nothing else reads the first product."""
+    name = node.output[0]
+    readers = file.readers.get(name, [])
+    factors = file.constant(node, FACTORS)
+    if len(readers) != 1 or readers[0].op_type != "Mul" or name in file.kept or factors is None:
+        return
+    if len(node.input) > OFFSETS and node.input[OFFSETS]:
+        return
+    (product,) = readers
+    more = file.constant(product, 1 - list(product.input).index(name))
+    if more is None or factors.ndim != 1 or more.shape not in ((1,), factors.shape):
+        return
+    file.replace(node, FACTORS, factors * more, "factors")
+    node.output[0] = product.output[0]
+    file.model.graph.node.remove(product)
 
 
 def _fold(file: _File, node: onnx.NodeProto) -> None:
@@ -72,7 +95,7 @@ def _fold(file: _File, node: onnx.NodeProto) -> None:
         return
     if offsets.shape not in ((1,), factors.shape):
         return
-    layers = _dense_readers(file, node.output[0], factors.size)
+    layers = _dense_readers(file, node.output[0], factors.size, bool(offsets.any()))
     if not layers or (np.all(factors == 1) and not offsets.any()):
         return
     for layer in layers:
@@ -84,23 +107,24 @@ def _fold(file: _File, node: onnx.NodeProto) -> None:
         moved = np.broadcast_to(offsets, factors.shape).astype(np.float64) @ matrix
         matrix = matrix * factors[:, None]
         file.replace(layer, WEIGHTS, matrix.T if by_rows else matrix, "normalised_weights")
-        file.replace(layer, BIAS, moved if bias is None else bias + moved, "normalised_bias")
+        if moved.any():
+            file.replace(layer, BIAS, moved if bias is None else bias + moved, "normalised_bias")
     file.replace(node, FACTORS, np.ones_like(factors), "ones")
     del node.input[OFFSETS:]
 
 
-def _dense_readers(file: _File, name: str, width: int) -> list[onnx.NodeProto] | None:
+def _dense_readers(file: _File, name: str, width: int, offsets: bool) -> list[onnx.NodeProto] | None:
     """The layers that read a tensor, perhaps in another shape; None if anything else does."""
     if name in file.kept:
         return None
     found: list[onnx.NodeProto] = []
     for node in file.readers.get(name, []):
         if node.op_type == "Reshape" and node.input[0] == name and file.last.get(node.output[0]) == width:
-            more = _dense_readers(file, node.output[0], width)
+            more = _dense_readers(file, node.output[0], width, offsets)
             if more is None:
                 return None
             found += more
-        elif _takes(file, node, name, width):
+        elif _takes(file, node, name, width) and not (offsets and node.op_type == "MatMul"):
             found.append(node)
         else:
             return None
@@ -110,7 +134,9 @@ def _dense_readers(file: _File, name: str, width: int) -> list[onnx.NodeProto] |
 def _takes(file: _File, node: onnx.NodeProto, name: str, width: int) -> bool:
     weights, bias = file.constant(node, WEIGHTS), file.constant(node, BIAS)
     plain = all(_attribute(node, word, 1.0) == 1.0 for word in ("alpha", "beta"))
-    if node.op_type != "Gemm" or weights is None or not plain or _attribute(node, "transA", 0):
+    if node.op_type not in ("Gemm", "MatMul") or weights is None or weights.ndim != 2 or not plain:
+        return False
+    if _attribute(node, "transA", 0):
         return False
     inputs, outputs = weights.shape[:: -1 if _attribute(node, "transB", 0) else 1]
     if inputs != width:

@@ -23,6 +23,9 @@ O = TypeVar("O", bound=Op)  # noqa: E741  (an operator)
 
 NO_LIMITS = (-np.inf, np.inf)
 
+OPSET = 20
+"""Of a model whose operators ask for no later one."""
+
 
 class OnnxWriter:
     """Collects the nodes and constants of the ONNX graph."""
@@ -32,6 +35,11 @@ class OnnxWriter:
         self.constants: dict[str, onnx.TensorProto] = {}
         self.names: set[str] = set()
         self.scope = ""
+        self.opset = OPSET
+
+    def since(self, opset: int) -> None:
+        """What is written has operators that this opset brought."""
+        self.opset = max(self.opset, opset)
 
     def node(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         """Add a node; without ``output`` its result gets a new name. Returns the result's name."""

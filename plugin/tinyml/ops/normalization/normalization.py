@@ -17,6 +17,7 @@ from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import nests
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, onnx_axis
@@ -193,3 +194,27 @@ def read_group(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     y = build.add1(Reshape(x.shape), [y])
     rank = len(x.shape)
     return [scaled(build, y, per_channel(build, scale, rank), per_channel(build, bias, rank))]
+
+
+RMS_OPSET = 23
+"""The first with RMSNormalization."""
+
+
+@onnx_writer(Normalize)
+def write_onnx(op: Normalize, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """One operator over the last axes, so that a quantiser finds no steps of it that would have few bits."""
+    shape = layer.input(0).shape
+    rank, axes = len(shape), [axis % len(shape) for axis in op.axes]
+    others = [axis for axis in range(rank) if axis not in axes]
+    perm = [*others, *sorted(axes)]
+    ones = np.ones([shape[axis] for axis in sorted(axes)], layer.input(0).dtype.numpy)
+    if not op.centred:
+        out.since(RMS_OPSET)
+    kind = "LayerNormalization" if op.centred else "RMSNormalization"
+    settings = {"axis": len(others), "epsilon": op.epsilon}
+    if perm == list(range(rank)):
+        out.node(kind, [x[0], out.constant(ones, "ones")], y, **settings)
+        return
+    moved = out.node("Transpose", [x[0]], perm=perm)
+    result = out.node(kind, [moved, out.constant(ones, "ones")], **settings)
+    out.node("Transpose", [result], y, perm=[perm.index(axis) for axis in range(rank)])
