@@ -17,7 +17,13 @@ from onnx import TensorProto, helper
 
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.growing_rewrite import Rewriting
-from tinyml.importers.growing_states import INTEGERS, GrowingModel, extents_of, growing_model
+from tinyml.importers.growing_states import (
+    INTEGERS,
+    GrowingModel,
+    extents_of,
+    growing_model,
+    without_copies,
+)
 from tinyml.importers.growing_values import Values
 from tinyml.importers.open_extents import open_note
 from tinyml.importers.states import Remembered, states_of, with_states, without_states
@@ -42,6 +48,7 @@ def fixed(model: onnx.ModelProto, shapes: Mapping[str, Shape], bounds: Mapping[s
     growing = growing_model(model)
     if growing is None:
         return Fixed(model, dict(shapes), dict(bounds))
+    model = without_copies(model)
     if growing.mask in shapes:
         raise ConfigError(f"the model fills {growing.mask!r} by itself", f"leave out --shape {growing.mask}")
     longest, left = _longest(model, growing, shapes, bounds)

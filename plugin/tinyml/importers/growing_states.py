@@ -45,7 +45,7 @@ class GrowingModel:
 
 def growing_model(model: onnx.ModelProto) -> GrowingModel | None:
     """The caches that grow; None if there are none."""
-    graph = model.graph
+    graph = without_copies(model).graph
     makers = {name: node for node in graph.node for name in node.output if name}
     inputs = {value.name: value for value in graph.input}
     caches = []
@@ -73,6 +73,29 @@ def growing_model(model: onnx.ModelProto) -> GrowingModel | None:
         )
     positions = [name for name in POSITIONS if name in free]
     return GrowingModel(tuple(caches), mask, positions[0] if positions else "")
+
+
+def without_copies(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Pasts are read directly: a tracer writes a Concat of one tensor where a cache was empty before."""
+    pasts = {state.input for state in states_of(model)}
+    same: dict[str, str] = {}
+    for node in model.graph.node:
+        alone = len(node.input) == 1 and node.op_type in ("Concat", "Identity")
+        source = same.get(node.input[0], node.input[0]) if alone else ""
+        if source in pasts and node.output[0] not in {value.name for value in model.graph.output}:
+            same[node.output[0]] = source
+    if not same:
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    nodes = [node for node in made.graph.node if node.output[0] not in same]
+    for node in nodes:
+        for index, name in enumerate(node.input):
+            node.input[index] = same.get(name, name)
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del made.graph.node[:]
+    made.graph.node.extend(copies)
+    return made
 
 
 def extents_of(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
