@@ -17,6 +17,7 @@ from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
 from tinyml.passes.fuse_activation import fuse_activation
 from tinyml.passes.fuse_attention import fuse_attention
+from tinyml.passes.fuse_normalize import fuse_normalize
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.fuse_recurrent import fuse_recurrent
@@ -43,6 +44,7 @@ PASSES: tuple[Pass, ...] = (
     join_casts,
     remove_no_ops,
     merge_common,
+    fuse_normalize,
     roll_recurrent,
     keep_last_step,
     # channels last, and folding neighbours into float layers

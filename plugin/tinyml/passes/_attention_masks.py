@@ -40,6 +40,7 @@ class Scores:
     past: int | None = None  # causal
     position: str = ""  # the past is counted from it
     masked_by: str = ""  # what hides keys, whether it stays or not
+    alike: bool = False  # all queries of a head see the keys that the first one does
 
 
 def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
@@ -58,7 +59,7 @@ def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores 
         return moved
     for number, mask in enumerate(masks):
         moved = _moved(edit, found, [*masks[:number], *masks[number + 1 :]])
-        if moved is not None and (not mask.truth or mask.low <= HIDES):
+        if moved is not None and not moved.alike and (not mask.truth or mask.low <= HIDES):
             return _stays(edit, moved, mask)
     return None
 
@@ -72,17 +73,19 @@ def _moved(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
         if not hides or (mask.truth and mask.low > HIDES):
             return None
     queries, keys = masks[0].scores[-2:]
-    moving = position_of(edit, [mask.name for mask in masks], (queries, keys))
-    return None if moving is None else replace(found, position=moving[0], past=moving[1])
+    names = [mask.name for mask in masks]
+    alike = queries > 1 and all(edit.tensors[name].shape[-2:-1] in ((), (1,)) for name in names)
+    moving = position_of(edit, names, (1 if alike else queries, keys))
+    return None if moving is None else replace(found, position=moving[0], past=moving[1], alike=alike)
 
 
 def _masked(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     queries, keys = mask.scores[-2:]
     tensor = edit.tensors[mask.name]
     axes = (1,) * (len(mask.scores) - len(tensor.shape)) + tensor.shape
-    same_for_all_heads = axes == (1,) * (len(mask.scores) - 2) + (queries, keys)
+    same_for_all_heads = axes[:-2] == (1,) * (len(mask.scores) - 2) and axes[-1] == keys
     if same_for_all_heads and (not mask.truth or mask.low <= HIDES):
-        past = _past(tensor, (queries, keys))
+        past = _past(tensor, (queries, keys)) if axes[-2] == queries else None
         if past is not None:
             return replace(found, past=past)
         moved = _moved(edit, found, [mask])

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 from tinyml.ir import DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
-from tinyml.ops.attention.heads import MOST_HEADS, Heads
+from tinyml.ops.attention.heads import MOST_HEADS, Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
@@ -112,7 +113,7 @@ def _floats(
         mask_step=scores.rows.step,
     )
     if scores.position:
-        return op, (scores.mask, scores.position)
+        return _one_by_one(op) if scores.alike else op, (scores.mask, scores.position)
     return op, (scores.mask,) if scores.mask else ()
 
 
@@ -132,8 +133,12 @@ def _bytes(
     stored = (edit.tensors[last], scores, weights, edit.tensors[second.outputs[0]])
     if any(t.dtype is not DType.INT8 or t.quant is None or t.quant.per_channel for t in stored):
         return None
-    if path.empty or path.guarded or product != second.op or scores.quant is None or weights.quant is None:
+    if product != second.op or scores.quant is None or weights.quant is None:
         return None
+    if path.empty and not (real.position and path.empty == real.masked_by):
+        return None  # with a position, every query sees a key
+    if path.guarded and between is path.between:
+        return None  # without a mask, scores that were bytes are numbers, and so are their weights
     table: tuple[int, ...] = ()
     scaled = scores.quant
     if between:
@@ -153,4 +158,18 @@ def _bytes(
         causal=real.past is not None,
         past=real.past or 0,
     )
-    return op, ("", real.position) if real.position else ()
+    return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
+
+
+def _one_by_one(op: Heads) -> Heads:
+    """Each query is a head: exporters join the queries that share keys, of which none is before another."""
+    starts = {
+        f"{word}_starts": tuple(start + row * step for start in rows.starts for row in range(op.queries))
+        for word, rows in (("q", op.read[Q]), ("y", op.written))
+        for step in (rows.step,)
+    }
+    starts |= {
+        f"{word}_starts": tuple(start for start in rows.starts for _ in range(op.queries))
+        for word, rows in (("k", op.read[K]), ("v", op.read[V]))
+    }
+    return replace(op, queries=1, **starts)  # type: ignore[arg-type]

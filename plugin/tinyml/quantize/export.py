@@ -62,7 +62,7 @@ def _refuse(graph: Graph) -> None:
     missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in ONNX_WRITERS})
     if missing:
         raise UnsupportedError(
-            f"quantising this model would need to write {', '.join(missing)} as standard ONNX",
+            f"quantising this model would need to write {', '.join(missing)} as ONNX",
             "convert the model to ONNX from its source, or quantise it when it is converted to TFLite",
         )
 

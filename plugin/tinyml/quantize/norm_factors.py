@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Factors and offsets of normalisations move into the dense layers that read them.
 
-A normalisation computes in float. (n · factors + offsets) · W + b is n · W' + b', so two layers less. Factors that
-a file multiplies by in a layer of their own go the same way.
+A normalisation computes in float. (n · factors + offsets) · W + b is n · W' + b', so two layers less. Factors
+that a file multiplies by in a layer of their own go the same way.
 """
 
 from __future__ import annotations

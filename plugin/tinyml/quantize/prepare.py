@@ -23,6 +23,7 @@ from tinyml.ir import Array, Graph, Shape, State
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.ops.framework.reading import dtype_of
 from tinyml.passes import PASSES
+from tinyml.passes.fuse_normalize import fuse_normalize
 from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.roll_recurrent import roll_recurrent
@@ -31,6 +32,7 @@ from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_wei
 from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.reserved import avoid_reserved_names
+from tinyml.quantize.score_factors import move_key_factors
 from tinyml.reference import session
 from tinyml.reference.halves import widen
 
@@ -42,7 +44,8 @@ FOUR_BITS = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 FOUR_BITS_OPSET = 21
 """The first in which DequantizeLinear takes integers of four bits."""
 
-LOOPS = ("Loop", "Scan")
+IN_PARTS = ("Attention", "Loop", "Scan")
+"""Operators that become others when they are read."""
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
@@ -62,7 +65,7 @@ class Prepared:
 def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
     """Read a float model, ONNX or TFLite, and raise it to an opset."""
     read_graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
-    graph = _rolled(read_graph)
+    graph = _joined(read_graph)
     model, exported = _standard_form(file, graph, graph is not read_graph)
     names = states_of(model)
     without_states(model)
@@ -78,6 +81,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     _fix_shapes(model, fixed)
     own = cut(model, graph)
     model = _optimized(model)
+    move_key_factors(model)
     model = _modern(model, opset)
     _name_nodes(model)
     _activations_first(model)
@@ -98,17 +102,17 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
 
 
-def _standard_form(file: ModelFile, graph: Graph, rolled: bool) -> tuple[onnx.ModelProto, bool]:
+def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.ModelProto, bool]:
     """The model in standard ONNX, and whether it was written anew from ``graph``.
 
-    onnxruntime's own operators have to go: its quantiser does not know what they compute. Neither does it
-    look into loops, nor do its ranges fit a cache that grows.
+    onnxruntime's own operators have to go, and attention: its quantiser does not know what they compute.
+    Neither does it look into loops, nor do its ranges fit a cache that grows.
     """
-    if rolled and export.can_write(graph):
+    if joined and export.can_write(graph):
         return export.to_onnx(graph), True
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
-    anew = growing_model(model) is not None or any(node.op_type in LOOPS for node in model.graph.node)
+    anew = growing_model(model) is not None or any(node.op_type in IN_PARTS for node in model.graph.node)
     written = remove_dead_code(graph)
     if (anew and export.can_write(written)) or any(
         node.domain == "com.microsoft" for node in model.graph.node
@@ -117,13 +121,16 @@ def _standard_form(file: ModelFile, graph: Graph, rolled: bool) -> tuple[onnx.Mo
     return model, file.is_tflite
 
 
-def _rolled(graph: Graph) -> Graph:
-    """With recurrent layers instead of their steps; the graph itself if there are none."""
+def _joined(graph: Graph) -> Graph:
+    """With recurrent layers and normalisations instead of their steps; the graph itself if there are none."""
     plain = graph
-    for step in PASSES[: PASSES.index(roll_recurrent)]:
+    for step in PASSES[: PASSES.index(fuse_normalize)]:
         plain = step(plain)
-    found = roll_recurrent(plain)
-    return graph if found is plain else keep_last_step(found)
+    normal = fuse_normalize(plain)
+    found = roll_recurrent(normal)
+    if found is not normal:
+        return keep_last_step(found)
+    return graph if normal is plain else normal
 
 
 def _first_value(graph: Graph, state: State) -> Array:

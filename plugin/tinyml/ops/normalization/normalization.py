@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -211,7 +212,7 @@ def write_onnx(op: Normalize, layer: Layer, x: list[str], y: str, out: OnnxWrite
     if not op.centred:
         out.since(RMS_OPSET)
     kind = "LayerNormalization" if op.centred else "RMSNormalization"
-    settings = {"axis": len(others), "epsilon": op.epsilon}
+    settings: dict[str, Any] = {"axis": len(others), "epsilon": op.epsilon}
     if perm == list(range(rank)):
         out.node(kind, [x[0], out.constant(ones, "ones")], y, **settings)
         return
