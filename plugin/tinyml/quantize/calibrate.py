@@ -53,17 +53,16 @@ def calibrate(
 
     name, options = SETTINGS[method]
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
-        source, augmented = Path(folder, "model.onnx"), Path(folder, "augmented.onnx")
+        source = Path(folder, "model.onnx")
         onnx.save(model, source)
         with session.quiet():
             calibrator = create_calibrator(
                 source,
                 sorted(integer_operators()),
-                augmented_model_path=str(augmented),
+                augmented_model_path=str(Path(folder, "augmented.onnx")),
                 calibrate_method=CalibrationMethod[name],
                 extra_options=options,
             )
-            calibrator.infer_session = session.calm(augmented)
         try:
             for start in range(0, len(samples), CHUNK):
                 with session.quiet():

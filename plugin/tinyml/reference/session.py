@@ -51,18 +51,6 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def calm(model: Path) -> Any:
-    """onnxruntime's own session of a model as it is written, whose threads sleep while nobody needs them.
-
-    By default they spin between operators, which takes longer than the operators of a small model.
-    """
-    runtime = require()
-    options = runtime.SessionOptions()
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-
-
 class Session:
     """A model ready to run as it is written: no fusions, one thread, integers exact on every CPU."""
 
