@@ -17,7 +17,8 @@ from tinyml.bounds.flow import set_merges
 from tinyml.bounds.images import built_models, machine_for
 from tinyml.bounds.layer_lines import layers_by_line
 from tinyml.bounds.loops import loop_starts
-from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation
+from tinyml.bounds.operations import AT_RETURN, Flag, Kind, Operation, Role
+from tinyml.bounds.parts import MOST_PARTS
 from tinyml.bounds.stated_turns import turns_by_line
 from tinyml.bounds.walk_program import SOURCES, read_findings
 from tinyml.cost.instructions import disassemble
@@ -40,6 +41,13 @@ def test_kinds_are_those_of_the_walk() -> None:
     assert {name: int(value) for name, value in flags.items()} == {
         str(flag.name): int(flag) for flag in Flag if flag
     }
+    roles = dict(re.findall(r"ROLE_(\w+) = (\d+),", (SOURCES / "ops.h").read_text()))
+    assert {name: int(value) for name, value in roles.items()} == {
+        role.name: int(role) for role in Role if role
+    }
+    parts = re.search(r"#define MAX_PARTS\s+(\d+)u", (SOURCES / "machine.h").read_text())
+    assert parts is not None
+    assert int(parts[1]) == MOST_PARTS + 1
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,8 @@ def test_kinds_are_those_of_the_walk() -> None:
         ("vmladava.s8\tlr, q0, q1", {"kind": Kind.OPAQUE, "imm": 1 << 14, "target": 0}),
         ("vadd.i32\tq1, q2, r3", {"kind": Kind.OPAQUE, "imm": 0, "target": 0xF0}),
         ("vstrb.8\tq0, [r3], #16", {"kind": Kind.VECTOR_STORE, "width": 1, "imm": 16, "rn": 3}),
+        ("vmov.f32\ts0, #112\t@ 0x3f800000  1.0", {"kind": Kind.TO_FLOAT, "rn": 15, "imm": 0x3F800000}),
+        ("vmov.f32\ts9, #144\t@ 0xc0800000 -4.0", {"rd": 9, "imm": 0xC0800000}),
         ("vpush\t{d8-d11}", {"kind": Kind.FLOAT_STORE, "rd": 16, "width": 8, "imm": -32}),
     ],
 )
@@ -138,4 +148,5 @@ def test_the_page_of_worst_cases_is_current() -> None:
         assert row.stack_used <= row.stack_bound <= row.stack_used + 64, row
     assert {way.machine for way in ways} == set(worst_cases.MACHINES)
     for way in ways:
-        assert way.worst <= way.bound <= 1.2 * way.worst, way
+        close = 1.3 if way.model.startswith("soft") else 1.2  # docs/bounds.md: what is not shown
+        assert way.worst <= way.bound <= close * way.worst, way

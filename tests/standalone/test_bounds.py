@@ -15,6 +15,7 @@ import pytest
 from tinyml import harness
 from tinyml.base.errors import ConfigError
 from tinyml.bounds import Bound, NoBoundError, bound_files, bound_image
+from tinyml.bounds.image_bounds import TOTALS
 from tinyml.bounds.images import built_models
 from tinyml.cores.toolchains import ARM
 from tinyml.harness import tools
@@ -139,6 +140,50 @@ def test_ways_meet_at_the_start_of_a_loop(tmp_path: Path) -> None:
     )
     found = bound_of(loop, tmp_path)
     assert (found.instructions, found.least_instructions) == (3 + 40 * 10 + 1, 3 + 40 * 6 + 1)
+
+
+KERNEL = (
+    "push {{lr}}\nbl kernel\npop {{pc}}\n.size f_run, . - f_run\n"
+    ".macro function name\n.type \\name, %function\n.thumb_func\n\\name:\n.endm\n"
+    "function kernel\npush {{r4, lr}}\nldr r5, =buffer\nmovs r0, #{total}\nbl {states}\nmovs r4, #10\n"
+    "1: ldrb r2, [r5]\ncbz r2, 2f\nbl part\n2: subs r4, #1\nbne 1b\npop {{r4, pc}}\n"
+    "function {states}\nbx lr\n.size {states}, 2\n{part}\n.size part, . - part\n"
+)
+AROUND = 3 + 6 + 1 + 10 * 5  # with a call of the part in each turn
+
+
+@pytest.mark.parametrize("total", [0, 3, 10])
+def test_a_total_of_calls_counts(total: int, tmp_path: Path) -> None:
+    """The part is called in up to ten turns, and takes four instructions at most."""
+    part = "function part\nldrb r2, [r5, #1]\ncbz r2, 3f\nnop\n3: bx lr"
+    found = bound_of(KERNEL.format(states="calls_of_part", total=total, part=part), tmp_path)
+    assert found.instructions == AROUND + 4 * total
+    assert found.least_instructions == 3 + 6 + 1 + 10 * 4
+    assert found.assumptions[-1] == f"part {TOTALS}"
+
+
+def test_a_call_with_a_total_ends_when_it_returns(tmp_path: Path) -> None:
+    part = "function part\nnop\nb behind\n.size part, . - part\nfunction rest\nbehind: nop\nbx lr"
+    text = KERNEL.format(states="calls_of_part", total=2, part=part).replace(".size part, . - part\n", "", 1)
+    assert bound_of(text, tmp_path).instructions == AROUND + 2 * 4
+
+
+def test_a_total_of_turns_counts(tmp_path: Path) -> None:
+    """Two turns in each of ten calls; what is around the loop counts as often as it runs."""
+    part = "function part\nmovs r3, #2\n3: nop\nsubs r3, #1\nbne 3b\nbx lr"
+    found = bound_of(KERNEL.format(states="turns_of_part", total=7, part=part), tmp_path)
+    assert found.instructions == AROUND + 10 * 2 + 7 * 3
+
+
+def test_a_total_of_the_model_itself_does_not_count(tmp_path: Path) -> None:
+    """It is said in NAME_run(), which has other layers; and for a name that is no part."""
+    part = "function part\nbx lr"
+    said = KERNEL.format(states="calls_of_part", total=2, part=part)
+    assert bound_of(said, tmp_path).instructions == AROUND + 2
+    inside = said.replace("bl kernel\n", "movs r0, #2\nbl calls_of_part\nbl part\nbl part\nbl part\n")
+    assert bound_of(inside, tmp_path).instructions == 3 - 1 + 2 + 1 + 3 * 2
+    named = said.replace("calls_of_part", "calls_of_another")
+    assert bound_of(named, tmp_path).instructions == AROUND + 10
 
 
 def test_written_bytes_have_names(tmp_path: Path) -> None:

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from tests.support.interpret import interpret
-from tests.support.ways_by_data import Subject, loose_subjects, subjects, trees
+from tests.support.ways_by_data import Subject, subjects, trees
 from tinyml import harness
 from tinyml.bounds import bound_files
-from tinyml.bounds.image_bounds import STATED
+from tinyml.bounds.image_bounds import STATED, TOTALS
 from tinyml.pipeline import Compiled
 
 CLOSE = 1.2
 WITH_FPU = 1.1
+SOFT = 1.3
+QUEUED = ("queued", "soft")  # a queue as TensorFlow Lite's: few inputs make all of its moves long
 EXACT = ("trees", "top 6 of 24", "sorting 24")  # with an FPU
 SUBJECTS = subjects()
-LOOSE = {"queued": 3, "soft": 7}
-LOOSE_SUBJECTS = loose_subjects()
 CORES = [
     *("cortex-m3", "cortex-m4"),
     *(pytest.param(core, marks=pytest.mark.deep) for core in ("cortex-m0", "cortex-m7", "cortex-m55")),
@@ -43,22 +43,15 @@ def test_the_worst_run_is_close(subject: Subject, core: str) -> None:
     compiled = subject.compiled(core)
     found = bound_files(compiled.files, harness.find_machine(f"qemu-{core}"))
     counts = run(subject, compiled, core)
-    close = CLOSE if core in ("cortex-m0", "cortex-m3") else 1.0 if subject.name in EXACT else WITH_FPU
+    queued, together = subject.name.startswith(QUEUED), "for" in subject.name
+    if core in ("cortex-m0", "cortex-m3") or queued:
+        close = SOFT if subject.name.startswith("soft") else CLOSE
+    else:
+        close = 1.0 if subject.name in EXACT else WITH_FPU
     assert found.least_instructions <= min(counts)
     assert max(counts) <= found.instructions <= close * max(counts)
     assert (STATED in found.assumptions) == (subject.name == "trees")
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("subject", LOOSE_SUBJECTS, ids=[subject.name for subject in LOOSE_SUBJECTS])
-def test_no_run_exceeds_a_loose_bound(subject: Subject, core: str) -> None:
-    if core == "cortex-m7" and subject.name.startswith("queued"):
-        pytest.skip("docs/bounds.md: the walk finds no end of its loop on this core")
-    compiled = subject.compiled(core)
-    found = bound_files(compiled.files, harness.find_machine(f"qemu-{core}"))
-    counts = run(subject, compiled, core)
-    assert found.least_instructions <= min(counts)
-    assert max(counts) <= found.instructions <= LOOSE[subject.name.split()[0]] * max(counts)
+    assert any(TOTALS in one for one in found.assumptions) == (queued or together)
 
 
 def test_a_tree_that_is_deeper_than_it_says_is_found() -> None:

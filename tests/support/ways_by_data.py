@@ -137,7 +137,39 @@ def suppression(
     return Subject(name, op_case(name, op, operands).graph, samples)
 
 
-def queued(name: str, rows: int, sigma: float = 0.0) -> Subject:
+def together(name: str, rows: int, classes: int, stored: bool = False) -> Subject:
+    """All classes share the rows, each of which could fill them alone. Every class has as many results.
+
+    Its other boxes overlap the last of these, so they are compared with all of them.
+    """
+    samples: Rows = []
+    for scores in orders():
+        rank = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
+        place = np.minimum(rank, rows // classes - 1)
+        best = np.tile(scores, (1, classes, 1))
+        if stored:
+            high, wide = SIZES[place // SIZES.size], SIZES[place % SIZES.size]
+            corners = np.stack([-high, -wide, high - 1, wide - 1], 1)
+            samples += [
+                (corners[:, order].astype(np.int8)[None], best.astype(np.int8))
+                for order in ([0, 1, 2, 3], [2, 3, 0, 1])
+            ]
+            continue
+        half, start = 1.4**place, 0.95 * place
+        nested = np.stack([-half, -half, half, half], 1)
+        thin = np.stack([start, 0 * start, start + 3.4, 0 * start + CLOSE_TO_ZERO], 1)
+        samples += [
+            (corners[:, order].astype(np.float32)[None], best.astype(np.float32))
+            for corners in (nested, thin)
+            for order in ([0, 1, 2, 3], [2, 3, 0, 1])
+        ]
+    boxes, scores = samples[0]
+    quant = Quant.per_tensor(0.02, 0)
+    operands = [Stored(boxes, quant), Stored(scores, quant)] if stored else [boxes, scores]
+    return Subject(name, op_case(name, NonMaxSuppression(rows, rows, OVERLAP), operands).graph, samples)
+
+
+def queued(name: str, rows: int) -> Subject:
     """TensorFlow Lite's way to choose, without batches and classes.
 
     It compares with the latest choice first, so those that are dropped overlap the first one.
@@ -148,7 +180,27 @@ def queued(name: str, rows: int, sigma: float = 0.0) -> Subject:
         half = 1.4 ** np.where((place == rows - 2) & (np.cumsum(place == rows - 2) > 1), 0, place)
         corners = np.stack([-half, -half, half, half], 1)
         samples.append((corners.astype(np.float32), scores.astype(np.float32)))
-    op = BoxSuppression(rows, OVERLAP, -99.0, sigma)
+    return Subject(name, op_case(name, BoxSuppression(rows, OVERLAP, -99.0), list(samples[0])).graph, samples)
+
+
+def soft(name: str, rows: int) -> Subject:
+    """Boxes that lose about the same part of their score whenever one is chosen.
+
+    So each of the others falls below those that were not yet compared with it, and has another turn.
+    """
+    random = np.random.default_rng(38)
+    samples: Rows = []
+    for order in orders():
+        for jitter, size, unit in (
+            (1e-3, 1, 1),
+            (1e-2, 1, 1),
+            (3e-2, 1, 2.0**-130),
+            (3e-2, 2.0**-70, 2.0**-130),
+        ):
+            corners = size * (np.asarray([0, 0, 1, 1]) + jitter * random.normal(0, 1, (BOXES, 4)))
+            scores = unit * (1 + 2.0**-12 * order)
+            samples.append((corners.astype(np.float32), scores.astype(np.float32)))
+    op = BoxSuppression(rows, 1.0, 0.0, 5.0)
     return Subject(name, op_case(name, op, list(samples[0])).graph, samples)
 
 
@@ -220,20 +272,16 @@ def subjects() -> list[Subject]:
         suppression("int8 boxes, all of 20", BOXES, stored=True),
         suppression("int8 boxes by centre, 5 of 20, 3 classes", 5, True, 3, stored=True),
         suppression_with_counts("boxes, counts at run time"),
+        together("boxes, 9 of 20 for 3 classes", 9, 3),
+        together("int8 boxes, 12 of 20 for 2 classes", 12, 2, stored=True),
+        queued("queued boxes, 5 of 20", 5),
+        queued("queued boxes, all of 20", BOXES),
+        soft("soft boxes, 5 of 20", 5),
+        soft("soft boxes, all of 20", BOXES),
         detection("detection, 6 of 20", 6, 3),
         detection("detection, 6 of 20, 3 classes each", 6, 7, 3),
         detection("detection, by class", 8, 3, per_class=4),
         detection("int8 detection, 6 of 20", 6, 3, stored=True),
         detection("int8 detection, 6 of 20, 3 classes each", 6, 7, 3, stored=True),
         detection("int8 detection, by class", 8, 4, per_class=6, stored=True),
-    ]
-
-
-def loose_subjects() -> list[Subject]:
-    """Their bounds count the longest turn each time; runs take most turns that are shorter."""
-    return [
-        queued("queued boxes, 5 of 20", 5),
-        queued("queued boxes, all of 20", BOXES),
-        queued("soft boxes, 5 of 20", 5, 0.5),
-        queued("soft boxes, all of 20", BOXES, 0.5),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from tinyml.bounds.operands import Operands, UndecodedError, float_words, register
-from tinyml.bounds.operations import SP, Flag, Kind, Operation
+from tinyml.bounds.operations import PC, SP, Flag, Kind, Operation
 
 _VECTOR_ACCESS = re.compile(r"v(ldr|str)([bhwd])(?:\.[usfi]?(\d+))?$")
 _INTERLEAVED = re.compile(r"v(ld|st)([24])[0-3]\.(\d+)$")
@@ -127,6 +127,9 @@ def _moves(to: Operation, name: str, operands: Operands) -> bool:
         to.width = kinds.count("r")
         to.rd = float_words(words[to.width])[0]
         to.rn, to.rm = register(words[0]), register(words[to.width - 1])
+    elif kinds == "s#" and name == "vmov.f32":
+        to.kind = Kind.TO_FLOAT
+        to.rd, to.width, to.rn, to.imm = float_words(words[0])[0], 1, PC, _expanded(int(words[1][1:]))
     elif kinds in ("ss", "dd"):
         to.kind = Kind.FLOAT_MOVE
         (to.rd, to.width), (to.ra, _) = float_words(words[0]), float_words(words[1])
@@ -137,6 +140,12 @@ def _moves(to: Operation, name: str, operands: Operands) -> bool:
     else:
         return False
     return True
+
+
+def _expanded(constant: int) -> int:
+    """The bits of a float that an instruction has in eight."""
+    exponent = 0x3E000000 if constant >> 6 & 1 else 0x40000000
+    return (constant >> 7) << 31 | exponent | (constant & 0x3F) << 19
 
 
 def _computes(to: Operation, name: str, operands: Operands) -> None:

@@ -19,6 +19,7 @@ from tinyml.bounds.decode import decode
 from tinyml.bounds.elf import Elf, Symbol, read_elf
 from tinyml.bounds.flow import set_jumps, set_merges
 from tinyml.bounds.layer_lines import layers_by_line, lines_of, set_layers
+from tinyml.bounds.parts import set_parts
 from tinyml.bounds.stated_turns import limit_stated
 from tinyml.bounds.walk_program import STACK_BASE, TABLES_BASE, Cost, Findings, walk
 from tinyml.bounds.worst_cycles import UNALIGNED, set_cycles
@@ -29,6 +30,10 @@ from tinyml.harness import Image, Options, build, tools
 from tinyml.harness.generated import Generated, read_generated
 
 STATED = "loops of the generated C end after as many turns as the comments before them say"
+TOTALS = (
+    "run at most as often in one call of their kernel as the kernel says, for all data but those that its "
+    "comments name; builds with sanitizers check it"
+)
 NOT_SHOWN = (
     "interrupts, and the stack that they use",
     "wait states of memories, caches and other masters on the bus: they add cycles, not instructions",
@@ -145,6 +150,7 @@ def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
     rows = tools.lines(ARM, path)
     set_layers(operations, run, rows, f"{model}.c", by_line)
     stated = limit_stated(operations, followers, lines_of(operations, rows, f"{model}.c"), source)
+    parts = set_parts(operations, followers, elf.symbols)
     count = max(by_line.values(), default=-1) + 1
     flat = [target for targets in tables.values() for target in targets]
     unaligned = UNALIGNED.get(core, 0) if timed else 0
@@ -155,6 +161,8 @@ def bound_image(path: Path, model: str, core: str, source: str) -> Bound:
         raise _no_bound(model, code, undecoded, *found.failure)
     assumptions = _assumptions(found, code, limited)
     assumptions += [STATED] if stated else []
+    if found.parts:
+        assumptions.append(f"{', '.join(sorted(parts[part] for part in found.parts))} {TOTALS}")
     return Bound(
         model,
         core,

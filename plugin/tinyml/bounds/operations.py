@@ -83,6 +83,15 @@ class Flag(IntFlag):
     MASKED = 128
 
 
+class Role(IntEnum):
+    """What begins at an operation, of a part whose runs have a total: see c/ops.h."""
+
+    NONE = 0
+    CALL = 1
+    TURN = 2
+    STATES = 3
+
+
 SP, LR, PC = 13, 14, 15
 ALWAYS = 14
 AT_RETURN = -1
@@ -98,7 +107,7 @@ CONDITIONS = {
     "lo": 3,
 }
 SHIFTS = {"lsl": 0, "lsr": 1, "asr": 2, "ror": 3, "rrx": 4}
-_LAYOUT = struct.Struct("<I4B4B4BiIiI4H")
+_LAYOUT = struct.Struct("<I4B4B4BiIiI6H")
 
 
 @dataclass
@@ -126,6 +135,8 @@ class Operation:
     taken: int = 0
     layer: int = NO_LAYER
     limit: int = 0
+    part: int = 0
+    role: Role = Role.NONE
 
     def packed(self) -> bytes:
         return _LAYOUT.pack(
@@ -140,6 +151,8 @@ class Operation:
                 self.taken,
                 self.layer,
                 self.limit,
+                self.part,
+                self.role,
             ),
         )
 

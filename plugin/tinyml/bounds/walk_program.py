@@ -46,6 +46,7 @@ class Findings:
     layers: list[Cost] = field(default_factory=list)
     written: list[tuple[int, int]] = field(default_factory=list)  # from, to
     by_data: list[int] = field(default_factory=list)  # stores to addresses that depend on data
+    parts: set[int] = field(default_factory=set)  # of which the code says how often they run
     failure: tuple[int, str] | None = None
 
 
@@ -139,6 +140,8 @@ def read_findings(text: str) -> Findings:
             found.layers.append(Cost(most, least, cycles, bool(varies)))
         elif word == "written":
             found.written.append((int(rest[0]), int(rest[1])))
+        elif word == "part":
+            found.parts.add(int(rest[0]))
         elif word == "anywhere":
             found.by_data.append(int(rest[0]))
     return found

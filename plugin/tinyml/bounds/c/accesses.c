@@ -256,7 +256,7 @@ static void move_floats(const struct op *op)
 		struct value value;
 
 		if (op->kind == K_TO_FLOAT) {
-			value = reg(core);
+			value = core == PC ? (struct value){(uint32_t)op->imm, false} : reg(core);
 		} else {
 			const unsigned from = op->kind == K_FROM_FLOAT ? op->rd + i : op->ra + i;
 

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "costs.h"
+#include "parts.h"
 #include "program.h"
-
-struct cost {
-	uint64_t most, least, cycles;
-};
 
 /* What the ways that end at one place leave behind, all of them joined. */
 struct outcome {
@@ -43,19 +41,38 @@ static struct fork *forks;
 static size_t fork_count, fork_room;
 static uint64_t all_forks, steps, steps_by_data;
 
+/* Add a cost to the run, and to the current layer: at once, or when the last open branch ends. */
+static void add_cost(const struct cost *spent)
+{
+	total = cost_sum(&total, spent);
+	if (fork_count == 0 && layer != NO_LAYER) {
+		layers[layer] = cost_sum(&layers[layer], spent);
+	}
+}
+
 void spend(const struct op *op, bool taken)
 {
 	const uint64_t cycles = op->cycles + (taken ? op->taken : 0u) +
 				(uint64_t)header.unaligned_cycles * unaligned_accesses();
+	const bool in_part = spend_in_part(cycles);
+	const uint64_t most = !in_part, counted = in_part ? 0u : cycles;
 
-	total.most++;
+	total.most += most;
 	total.least++;
-	total.cycles += cycles;
+	total.cycles += counted;
 	if (fork_count == 0 && layer != NO_LAYER) {
-		layers[layer].most++;
+		layers[layer].most += most;
 		layers[layer].least++;
-		layers[layer].cycles += cycles;
+		layers[layer].cycles += counted;
 	}
+}
+
+void owe_runs(unsigned part, uint32_t runs)
+{
+	struct cost owed = {0};
+
+	owed.runs[part] = runs;
+	add_cost(&owed);
 }
 
 void enter_layer(uint16_t number)
@@ -135,6 +152,7 @@ static void join_states(const struct state *other)
 	now.flags_unknown =
 		(uint8_t)(now.flags_unknown | other->flags_unknown | (now.flags ^ other->flags));
 	now.flags = (uint8_t)(now.flags & ~now.flags_unknown);
+	join_parts(other);
 	if (now.tail != other->tail) {
 		fail("two ways of a branch leave different loops");
 	}
@@ -147,8 +165,7 @@ static void join_states(const struct state *other)
 /* The current state and costs become those of all ways that are in an outcome and of this one. */
 static struct cost join_outcome(const struct fork *fork, struct outcome *with)
 {
-	struct cost spent = {total.most - fork->start.most, total.least - fork->start.least,
-			     total.cycles - fork->start.cycles};
+	struct cost spent = cost_since(&total, &fork->start);
 
 	layer = fork->layer;
 	if (!with->reached) {
@@ -161,10 +178,7 @@ static struct cost join_outcome(const struct fork *fork, struct outcome *with)
 	if (layer != NO_LAYER && (spent.most != with->cost.most || spent.least != spent.most)) {
 		varies[layer] = true;
 	}
-	spent.most = spent.most > with->cost.most ? spent.most : with->cost.most;
-	spent.least = spent.least < with->cost.least ? spent.least : with->cost.least;
-	spent.cycles = spent.cycles > with->cost.cycles ? spent.cycles : with->cost.cycles;
-	return spent;
+	return cost_of_either(&spent, &with->cost);
 }
 
 /* A way has ended: its outcome is kept, and memory is again as before the branch. */
@@ -180,9 +194,7 @@ static void keep_outcome(struct fork *fork, struct outcome *with)
 static void resume(const struct fork *fork, struct outcome *from)
 {
 	now = from->state;
-	total.most = fork->start.most + from->cost.most;
-	total.least = fork->start.least + from->cost.least;
-	total.cycles = fork->start.cycles + from->cost.cycles;
+	total = cost_sum(&fork->start, &from->cost);
 	layer = fork->layer;
 	redo(from->changes, from->count);
 	free(from->changes);
@@ -193,16 +205,10 @@ static void end_fork(struct cost spent)
 {
 	const struct fork *fork = &forks[--fork_count];
 
-	total.most = fork->start.most + spent.most;
-	total.least = fork->start.least + spent.least;
-	total.cycles = fork->start.cycles + spent.cycles;
+	total = fork->start;
+	add_cost(&spent);
 	if (fork_count == 0) {
 		keep_log(false);
-		if (layer != NO_LAYER) {
-			layers[layer].most += spent.most;
-			layers[layer].least += spent.least;
-			layers[layer].cycles += spent.cycles;
-		}
 	}
 }
 
@@ -341,12 +347,15 @@ void print_costs(uint32_t stack_bytes)
 	if (fork_count != 0) {
 		fail("the walk ended while a branch by data was open");
 	}
+	total = with_runs(&total);
 	printf("total %llu %llu %llu %u %llu %llu\n", (unsigned long long)total.most,
 	       (unsigned long long)total.least, (unsigned long long)total.cycles, stack_bytes,
 	       (unsigned long long)all_forks, (unsigned long long)steps);
 	for (uint32_t i = 0; i < header.layers; i++) {
-		printf("layer %u %llu %llu %llu %d\n", i, (unsigned long long)layers[i].most,
-		       (unsigned long long)layers[i].least, (unsigned long long)layers[i].cycles,
-		       varies[i]);
+		const struct cost cost = with_runs(&layers[i]);
+
+		printf("layer %u %llu %llu %llu %d\n", i, (unsigned long long)cost.most,
+		       (unsigned long long)cost.least, (unsigned long long)cost.cycles,
+		       varies[i] || cost.most != layers[i].most);
 	}
 }

@@ -11,6 +11,8 @@
 
 /* Count an instruction for the run and for the current layer. */
 void spend(const struct op *op, bool taken);
+/* The kernel says that a part runs at most so often: see parts.h. */
+void owe_runs(unsigned part, uint32_t runs);
 /* The operation is in NAME_run() itself and belongs to this layer. */
 void enter_layer(uint16_t number);
 /* Which way a branch goes: 1, 0, or -1 after a fork, when the instruction runs again with a way. */

@@ -17,6 +17,16 @@
 enum { FLAG_V = 1, FLAG_C = 2, FLAG_Z = 4, FLAG_N = 8, FLAGS = 15 };
 enum force { FREE, TAKE, PASS };
 
+#define MAX_PARTS  16u
+#define MAX_PASSES 6u
+
+/* A part of a kernel that is running: see parts.h. */
+struct pass {
+	uint32_t part, depth;
+	bool turn; /* of a loop, not a call of a function */
+	uint64_t most, cycles;
+};
+
 /* Unknown registers and flags hold zeros, so that equal states are equal bytes. */
 struct state {
 	uint32_t r[16];
@@ -30,6 +40,9 @@ struct state {
 	uint32_t pc, depth;
 	uint16_t way;  /* of a branch by a table */
 	uint8_t force; /* enum force: which way a branch by data goes now */
+	uint8_t passes;
+	struct pass pass[MAX_PASSES];  /* the innermost is the last */
+	uint32_t stated, stated_depth; /* parts with a total, and the depth of the kernel */
 };
 
 struct value {

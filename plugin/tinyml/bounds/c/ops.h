@@ -78,6 +78,12 @@ enum {
 	F_MASKED = 128,   /* in a VPT block */
 };
 
+enum {
+	ROLE_CALL = 1,   /* a function that is a part begins */
+	ROLE_TURN = 2,   /* a turn of a loop begins */
+	ROLE_STATES = 3, /* the first operand of this function is the most runs of the part */
+};
+
 struct op {
 	uint32_t address;
 	uint8_t size, kind, cond, flags;
@@ -90,6 +96,8 @@ struct op {
 			   or 0 */
 	uint16_t cycles, taken;
 	uint16_t layer, limit;
+	uint16_t part; /* of which the kernel says how often it runs; 0: of none */
+	uint16_t role; /* ROLE_... */
 };
 
 #endif /* TINYML_BOUNDS_OPS_H_ */

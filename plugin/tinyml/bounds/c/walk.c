@@ -18,6 +18,7 @@
 #include "arithmetic.h"
 #include "forks.h"
 #include "machine.h"
+#include "parts.h"
 #include "program.h"
 
 static uint32_t current; /* the instruction */
@@ -208,6 +209,7 @@ static void walk(void)
 	for (;;) {
 		const struct op *op;
 
+		follow_parts(op_at(now.pc));
 		close_ways(); /* first: the end of one way is not the end of the walk */
 		if ((int32_t)now.depth < 0) {
 			break;

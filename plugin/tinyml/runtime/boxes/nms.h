@@ -15,6 +15,8 @@
 #include "candidates.h"
 #include "overlap.h"
 
+#define NMS_COUNTED 0x7fff /* larger numbers have products that are too large */
+
 static struct overlap_box nms_box(const struct tinyml_nms *p, const candidates_score *box)
 {
 	const float a = nms_real(box[0], p->box_scale, p->box_zero);
@@ -57,6 +59,28 @@ static inline int32_t nms_most(const struct tinyml_nms *p, const struct tinyml_n
 	const int32_t per_class = p->per_class > 0 ? p->per_class : limits->per_class;
 
 	return per_class <= p->most ? per_class - 1 : p->most;
+}
+
+/*
+ * If all classes together can have more results than there are rows: box number n of a class is
+ * compared with up to n others, and with no more than the class has results, of which there are
+ * `rows` in all. Most comparisons happen if the classes share them equally, and have them early.
+ */
+static void nms_totals(const struct tinyml_nms *p, int32_t most)
+{
+	const int32_t groups = p->batches * p->classes;
+	int32_t rows = p->most;
+	int32_t turns = 0;
+
+	if (p->boxes > NMS_COUNTED || groups > NMS_COUNTED || rows > NMS_COUNTED ||
+	    groups * most <= rows) {
+		return;
+	}
+	for (int32_t others = p->boxes - 1; rows > 0; others--) {
+		turns += (rows < groups ? rows : groups) * others;
+		rows -= groups;
+	}
+	turns_of_overlap_any(turns);
 }
 
 struct nms_results {
@@ -104,6 +128,7 @@ static int nms_choose(const struct tinyml_nms *p, struct tinyml_nms_limits limit
 	struct nms_results to = {y, 0};
 	bool fits = true;
 
+	nms_totals(p, nms_most(p, &limits));
 	for (int32_t b = 0; b < p->batches && fits; b++) {
 		for (int32_t c = 0; c < p->classes && fits; c++) {
 			const candidates_score *own = &scores[(b * p->classes + c) * p->boxes];

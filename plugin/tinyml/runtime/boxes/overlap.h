@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "box.h"
+#include "totals.h"
 
 /* Whether the common area is more than a part of the joint area. A box with NaN has no area,
  * whatever else is found before that is asked. */
@@ -37,18 +38,29 @@ static inline bool overlap_exceeds(const struct overlap_box *a, const struct ove
 	return real_below(part, real_quotient(common, joint));
 }
 
+TINYML_TURNS_OF(overlap_any)
+
 /* Whether a box overlaps one of `count` others by more than a part. `most` is at least `count`, and
  * does not depend on data. */
 __attribute__((noinline)) static bool overlap_any(const struct overlap_box *chosen, int32_t count,
 						  int32_t most, const struct overlap_box *box,
 						  float part)
 {
-	for (int32_t i = 0; i < most && i != count; i++) {
+	int32_t i = 0;
+
+	if (most <= 0 || count == 0) {
+		return false;
+	}
+	for (;;) {
+		TINYML_COUNT(overlap_any);
 		if (overlap_exceeds(&chosen[i], box, part)) {
 			return true;
 		}
+		i++;
+		if (i >= most || i == count) {
+			return false;
+		}
 	}
-	return false;
 }
 
 #endif /* TINYML_OVERLAP_H_ */

@@ -4,7 +4,9 @@
 /**
  * Boxes by their scores, equal ones in the order of GCC's std::priority_queue, with which
  * TensorFlow Lite chooses: scores alone are compared, so the moves of the heap decide. An entry
- * that is taken leaves a hole, which moves down to a leaf; the last entry fills it and rises.
+ * that is taken leaves a hole, which moves down along the larger children, of equal ones the
+ * second, to where the last entry fits. There it moves to a leaf first, and the last entry rises
+ * from it: that ends at the same place.
  *
  * How many entries there are depends on data. No loop turns more often than `most` allows, which
  * does not: so there is a bound of the instructions.
@@ -28,54 +30,52 @@ struct queue {
 	int32_t most;
 };
 
-/* Put an entry where there is a hole, or further up. `high` is the largest index that the hole can
- * have in each turn. */
-__attribute__((noinline)) static void queue_rise(const struct queue *to, int32_t at,
-						 struct queue_entry entry)
+/* Places count from 1. `high` is the largest that the entry can have in each turn. */
+__attribute__((noinline)) static void queue_add(struct queue *to, struct queue_entry entry)
 {
-	struct queue_entry *heap = to->heap;
+	uint32_t at = (uint32_t)++to->count;
+	struct queue_entry *hole = &to->heap[at - 1u];
 
-	for (int32_t high = to->most - 1; high > 0; high = (high - 1) / 2) {
-		const int32_t parent = (at - 1) / 2;
+	for (uint32_t high = (uint32_t)to->most; high > 1u && at > 1u; high /= 2u) {
+		at /= 2u;
+		struct queue_entry *parent = &to->heap[at - 1u];
 
-		if (at == 0 || !real_below(heap[parent].score, entry.score)) {
+		if (!real_below(parent->score, entry.score)) {
 			break;
 		}
-		heap[at] = heap[parent];
-		at = parent;
+		*hole = *parent;
+		hole = parent;
 	}
-	heap[at] = entry;
+	*hole = entry;
 }
 
-static inline void queue_add(struct queue *to, struct queue_entry entry)
-{
-	to->count++;
-	queue_rise(to, to->count - 1, entry);
-}
-
-/* The best entry, which leaves. `low` is the least index that a child can have in each turn. */
+/* The best entry, which leaves. `low` is the least place that a child can have in each turn. */
 __attribute__((noinline)) static struct queue_entry queue_next(struct queue *from)
 {
 	struct queue_entry *heap = from->heap;
-	const int32_t count = from->count - 1;
-	const int32_t most = from->most;
+	const uint32_t count = (uint32_t)from->count - 1u;
+	const uint32_t most = (uint32_t)from->most;
 	const struct queue_entry best = heap[0];
-	int32_t at = 0;
+	const struct queue_entry last = heap[count];
+	struct queue_entry *hole = heap;
+	uint32_t child = 2;
 
-	for (int32_t low = 1; low < most; low = 2 * low + 1) {
-		int32_t child = 2 * at + 1;
-
-		if (child >= count) {
+	for (uint32_t low = 2; low < most; low *= 2u) {
+		if (child > count) {
 			break;
 		}
-		if (child + 1 < count && !real_below(heap[child + 1].score, heap[child].score)) {
+		if (child < count && !real_below(heap[child].score, heap[child - 1u].score)) {
 			child++;
 		}
-		heap[at] = heap[child];
-		at = child;
+		if (real_below(heap[child - 1u].score, last.score)) {
+			break;
+		}
+		*hole = heap[child - 1u];
+		hole = &heap[child - 1u];
+		child *= 2u;
 	}
-	from->count = count;
-	queue_rise(from, at, heap[count]);
+	*hole = last;
+	from->count = (int32_t)count;
 	return best;
 }
 

@@ -4,8 +4,14 @@
 /**
  * What suppression_f32.c and soft_suppression_f32.c share: TensorFlow Lite's NonMaxSuppressionV4
  * and V5, with the same arithmetic in the same order. A box that was chosen goes back into the
- * queue; its next turn finds it equal to itself. One without an area equals nothing, and is chosen
- * again.
+ * queue there; its next turn finds it equal to itself. One without an area equals nothing, and is
+ * chosen again.
+ *
+ * It goes back here as well, because the moves of the queue decide about equal scores. But what its
+ * next turn finds is known when it is chosen, from a comparison with itself: the boxes that were
+ * chosen before it do not drop it, and those that are chosen later neither, because they are not
+ * dropped by it, and what two boxes share is the same both ways. So an entry for it has a mark
+ * instead of an index, which is below zero.
  */
 
 #ifndef TINYML_SUPPRESSION_H_
@@ -17,6 +23,18 @@
 
 #include "box.h"
 #include "queue.h"
+#include "totals.h"
+
+#define SUPPRESSION_OUT     (-1)   /* a mark: the box will be dropped */
+#define SUPPRESSION_COUNTED 0x7fff /* with more boxes, products of their numbers are too large */
+
+#define SUPPRESSION_WHOLE 0x3f800000u /* the bits of 1.0f */
+
+/* The mark of a box that will be chosen again, or the box of such a mark. */
+static inline int32_t suppression_again(int32_t index)
+{
+	return -2 - index;
+}
 
 static struct overlap_box suppression_box(const float *box)
 {
@@ -64,10 +82,11 @@ static inline bool suppression_reaches(float share, float part)
 static inline struct queue suppression_collect(const struct tinyml_suppression *p, float least,
 					       const float *scores, struct queue_entry *heap)
 {
-	struct queue all = {heap, 0, p->boxes};
+	struct queue all = {heap, 0, 0};
 
 	for (int32_t i = 0; i < p->boxes; i++) {
 		if (real_below(least, scores[i])) {
+			all.most = i + 1;
 			queue_add(&all, (struct queue_entry){scores[i], i});
 		}
 	}
