@@ -167,7 +167,8 @@ def test_the_command_says_what_is_proved(tmp_path: Path, capsys: pytest.CaptureF
 def recurrent(kind: str, folder: Path, **options: Any) -> Subject:
     """A quantised model with one recurrent layer, whose graph has it on integers."""
     model, _ = layer(kind, **options)
-    return subject(saved(quantize_small(model, folder, (STEPS, 1, INPUTS)), folder), Options("cell", "host"))
+    shape = (STEPS, options.get("batch", 1), INPUTS)
+    return subject(saved(quantize_small(model, folder, shape), folder), Options("cell", "host"))
 
 
 @pytest.mark.parametrize("kind, options", KINDS)
