@@ -23,9 +23,9 @@
 
 #if defined(TINYML_ASSERTIONS) && TINYML_ASSERTIONS
 
-#define TINYML_TOTAL_(function, name)                                                              \
+#define TINYML_TOTAL_(function, totals_name)                                                       \
 	static int32_t left_of_##function = -1;                                                    \
-	static inline void name(int32_t most)                                                      \
+	static inline void totals_name(int32_t most)                                               \
 	{                                                                                          \
 		left_of_##function = most;                                                         \
 	}
@@ -44,14 +44,14 @@
 
 #if defined(__arm__) && defined(__GNUC__) && !defined(__clang__)
 /* Called, with its operand, although it does nothing. */
-#define TINYML_TOTAL_(function, name)                                                              \
-	__attribute__((noipa, unused)) static void name(int32_t most)                              \
+#define TINYML_TOTAL_(function, totals_name)                                                       \
+	__attribute__((noipa, unused)) static void totals_name(int32_t most)                       \
 	{                                                                                          \
 		__asm__ volatile("" : : "r"(most));                                                \
 	}
 #else
-#define TINYML_TOTAL_(function, name)                                                              \
-	static inline void name(int32_t most)                                                      \
+#define TINYML_TOTAL_(function, totals_name)                                                       \
+	static inline void totals_name(int32_t most)                                               \
 	{                                                                                          \
 		(void)most;                                                                        \
 	}

@@ -56,6 +56,7 @@ static inline void recurrent_cells_take(int16_t *to, const int8_t *x, int32_t co
 	for (; count >= 4; count -= 4, x += 4, to += 4) {
 		int32_t even, odd, first, second;
 
+		/* clang-format off */
 		__asm__("ldr %1, [%4]\n\t"
 			"sxtb16 %0, %1\n\t"
 			"sxtb16 %1, %1, ror #8\n\t"
@@ -63,6 +64,7 @@ static inline void recurrent_cells_take(int16_t *to, const int8_t *x, int32_t co
 			"pkhtb %3, %1, %0, asr #16\n\t"
 			: "=&r"(even), "=&r"(odd), "=&r"(first), "=r"(second)
 			: "r"(x), "m"(*(const int8_t (*)[4])(const void *)x));
+		/* clang-format on */
 		memcpy(to, &first, 4);
 		memcpy(to + 2, &second, 4);
 	}
