@@ -35,8 +35,9 @@ cores (`python -m tools.layer_counts`). For your own model, expect the error of 
   ([COST_ERRORS.md](COST_ERRORS.md)), or over its work (multiplications, outputs, rows of windows ...), with
   figures fitted to the counted layers of each kernel: those of the models, and some that every kernel
   computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the figures for sizes
-  ([KERNEL_CHANGES.md](KERNEL_CHANGES.md)). For layers that are loops in the model's own source,
-  the sum is over the operations that the generated C executes.
+  ([KERNEL_CHANGES.md](KERNEL_CHANGES.md)). For layers that are loops in the model's own source, the sum is
+  over what the generated C executes: operations, statements, and turns of its loops, with figures fitted to
+  random layers (`python -m tools.fit_own_loops`).
 - **Code** is what the linker keeps: the functions that the C calls and everything that they call, each linked
   once to learn its size; only the size of the model's own C is fitted.
 - **Cycles** are fitted to the estimator of `report --on`, whose own error
@@ -203,7 +204,13 @@ def _unseen(known: list[Example]) -> list[float | None]:
     ]
     found: list[float | None] = []
     for one in known:
-        speed = replace(speeds[fold[one.counted.model]], loops=costs.instructions.loops, core=costs.target)
+        # the figures of loops were fitted to no model
+        speed = replace(
+            speeds[fold[one.counted.model]],
+            loops=costs.instructions.loops,
+            own_loops=costs.instructions.own_loops,
+            core=costs.target,
+        )
         parts = [speed.of_layer(layer.layer, layer.kernel, layer.tally) for layer in layers[id(one)]]
         amounts = [part for part in parts if part is not None]
         complete = len(amounts) == len(parts)

@@ -105,6 +105,7 @@ def save(model: CostModel) -> None:
     data = {key: value for key, value in asdict(model).items() if key != "target"}
     for speed in (data["instructions"], data["cycles"] or {}):
         speed.pop("core", None)  # the file's name says it
+        speed.pop("own_loops", None)  # in a file of their own
     DATA.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1)
     (DATA / f"{model.target}.json").write_text(narrow(text) + "\n", encoding="utf-8")

@@ -151,6 +151,18 @@ COMMANDS: tuple[Command, ...] = (
         "minutes, QEMU",
     ),
     Command(
+        "-m tools.own_loop_counts",
+        ("benchmarks/own_loop_counts.json",),
+        "kernels that write loops (their C: with `--again`): random layers that `tinyml cost` learns from",
+        "minutes, QEMU",
+    ),
+    Command(
+        "-m tools.fit_own_loops",
+        ("plugin/tinyml/cost/data/own_loops",),
+        "the counts of loops, or how their work is read from the C: their figures in `tinyml cost`",
+        "minutes",
+    ),
+    Command(
         "-m tools.fit_costs",
         ("plugin/tinyml/cost/data", "docs/COSTS.md"),
         "the counts of layers: the figures of `tinyml cost`, by which kernels are chosen too",

@@ -68,9 +68,9 @@ class Made:
 
 
 @cache
-def made(number: int, target_name: str) -> Made:
+def made(number: int, target_name: str, seed: int = SEED, kind: str | None = None) -> Made:
     target = next(m.target for m in map(harness.find_machine, MACHINES) if m.target.name == target_name)
-    layers = batch(SEED, number)
+    layers = batch(seed, number, kind=kind)
     graph = optimize(layers.graph)
     selected = select(graph, target, LIBRARIES)
     with any_plan(ALIGNMENT):

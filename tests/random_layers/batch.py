@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.boxes import boxes_layer
+from tests.random_layers.loops import loops_layer
 from tests.random_layers.plain import plain_layer, volume_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.support.layer_kinds import as_kind, random_values
@@ -40,6 +41,7 @@ SHARES = {
     "transposed_int16": 0.0,  # and with int16 activations
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
     "volumes": 0.0,  # windows of convolutions with three spatial axes
+    "loops": 0.0,  # whose kernels are loops in the model's own C
 }
 
 
@@ -90,6 +92,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return recurrent_layer(rng, name)
     if kind == "blocked":
         return blocked_layer(rng, name)
+    if kind == "loops":
+        return loops_layer(rng, name)
     if kind == "boxes":
         return boxes_layer(rng, name)
     made = Layers(rng)

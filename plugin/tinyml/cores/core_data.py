@@ -30,6 +30,11 @@ def kernels_file(target: str) -> Path:
     return DATA / "kernels" / f"{target}.json"
 
 
+def own_loops_file(target: str) -> Path:
+    """The figures of loops in the model's own C on a core; it may not exist."""
+    return DATA / "own_loops" / f"{SAME_CODE.get(target, target)}.json"
+
+
 @cache
 def measured(target: str) -> Any:
     """The figures of a core, or those that stand for them."""

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tinyml.cores.core_data import data_file
+from tinyml.cores.core_data import data_file, own_loops_file
 from tinyml.cores.targets import find_target
+from tinyml.cost.loops.loop_work import loop_work
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
@@ -31,6 +32,7 @@ class Speed:
 
     ``loops``: what pieces of the code of kernels take that say how often these run on ``core``; such kernels
     are estimated by that, and the others by ``kernels``, from the sizes of a layer.
+    ``own_loops``: what the work of loops in the model's own C takes (``cost/loops/loop_work.py``).
     """
 
     kernels: Mapping[str, Figures] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Speed:
     error: float = 0
     loops: Mapping[str, Figures] = field(default_factory=dict)
     core: str = ""
+    own_loops: Figures = field(default_factory=dict)
 
     def of_layer(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float | None:
         """None if the kernel was never measured."""
@@ -58,6 +61,8 @@ class Speed:
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
             return 0.0
+        if f"layer {kernel.name}" in self.own_loops and banded_layers(layer) is None:
+            return max(1.0, weighted(self.own_loops, loop_work(layer, kernel.name, tally)))
         return factor_of(self.factors, layer, kernel, tally) * weighted(
             self.operations, executed(layer, tally)
         )
@@ -110,11 +115,17 @@ def find_model(target: str) -> CostModel | None:
     return CostModel(
         target,
         data["compiler"],
-        Speed(**data["instructions"], core=path.stem),
+        Speed(**data["instructions"], core=path.stem, own_loops=_own_loops(target)),
         Speed(**data["cycles"]) if data["cycles"] else None,
         data["cycles_note"],
         Code(**{**code, "pieces": tuple((name, size) for name, size in code["pieces"])}),
     )
+
+
+def _own_loops(target: str) -> Figures:
+    """What the work of loops costs on a core, by name; empty if no loops were counted on it."""
+    path = own_loops_file(target)
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def factor_keys(layer: Layer, kernel: Kernel[Any], tally: Tally) -> tuple[str, str]:
