@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from tinyml import __version__, importers
 from tinyml.adapt.plan import AdaptPlan, plan_adapt
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import check_name, model_name
 from tinyml.base.progress import Progress, silent
 from tinyml.cores.targets import find_target

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from tinyml.adapt.scaling import Scaling, scaled_input, with_reference
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
 from tinyml.ops.dense.adapted import AdaptedDense
 from tinyml.ops.dense.dense import Dense

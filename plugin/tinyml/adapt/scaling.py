@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tinyml.adapt.errors import InfiniteLoss
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Graph, Node, Tensor
 from tinyml.ops.observed import Rescaled
 from tinyml.ops.shared.quant import is_quantized, quant_of

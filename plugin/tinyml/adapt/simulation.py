@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tinyml.adapt import stored
 from tinyml.adapt.last import LastLayer
 from tinyml.adapt.plan import AdaptPlan, Last, Prototypes
 from tinyml.adapt.prototypes import ClassMeans
 from tinyml.adapt.threshold import Normal
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Graph, Layer, Node, given
 from tinyml.ir.interpreter import Interpreter
 from tinyml.ops.dense.adapted import AdaptedDense

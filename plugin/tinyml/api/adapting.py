@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tinyml.adapt.threshold import Normal
 from tinyml.api.data import DataLike, check_data, test_set
 from tinyml.api.example_labels import as_truth, folder_names, is_regression
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.accuracy import truth
 from tinyml.datasets.arrays import real
 from tinyml.ir import Array, Graph

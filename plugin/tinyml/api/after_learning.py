@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tinyml.adapt.errors import Full, NoRun
 from tinyml.api.adapting import NoLabels
 from tinyml.api.data import check_data
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from tinyml.api.adapting import Adapted

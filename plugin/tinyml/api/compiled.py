@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from tinyml.api.data import DataLike, data_file, example_of
 from tinyml.api.printed_tables import frame
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.base.errors import ConfigError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.estimate import estimate_for
 from tinyml.cost.hints import hints
 from tinyml.ir import Graph, Shape

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY, RunResult
 from tinyml.api.sources import ModelLike, as_model
 from tinyml.base.errors import ConfigError, ToolError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.compare.accuracy.answers import original_answers
 from tinyml.cores.machines import MACHINES, find_machine

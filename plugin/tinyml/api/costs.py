@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from tinyml.api.choices import Kernels, Optimize, Target
@@ -13,6 +13,7 @@ from tinyml.api.compiled import CompiledModel, compile
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.boards import Board
 from tinyml.cores.core_data import SAME_CODE
 from tinyml.cores.machines import CORES, Machine, find_machine

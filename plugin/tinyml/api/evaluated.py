@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.compare.accuracy import truth
 from tinyml.compare.accuracy.answers import compiled_answers, original_answers, why_they_differ

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tinyml.api import pareto
 from tinyml.api.choices import Memory
 from tinyml.api.printed_tables import table
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost import cycles as cycle_models
 from tinyml.settings.optimize import BALANCED
 from tinyml.settings.quantize_request import Request

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tinyml.api.data import DataLike, data_file, example_of, given
 from tinyml.api.pictures import decibel_bars
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import Model, ModelLike, as_model, paths
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.ir import Shape
 from tinyml.pipeline import quantize_model, read_model, with_outputs

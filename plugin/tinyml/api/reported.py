@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tinyml.api.compiled import CompiledModel, as_compiled, compile
 from tinyml.api.printed_tables import frame, table
 from tinyml.api.sources import ModelLike
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.whole_files import save
 from tinyml.harness import find_machine
 from tinyml.report.collect import measured

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml import harness
@@ -14,6 +13,7 @@ from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, check_names, data_file
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.arrays import joined, pattern_inputs, preview
 from tinyml.ir import Array
 from tinyml.pipeline import read_samples

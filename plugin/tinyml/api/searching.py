@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
 from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError, TinymlError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.boards import Board
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.settings.written import parse_bytes

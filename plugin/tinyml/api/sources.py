@@ -7,7 +7,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from tinyml.api import frameworks
 from tinyml.api.printed_tables import table
 from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError, called
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import model_name
 from tinyml.ir import Graph, Shape, Tensor
 from tinyml.pipeline import read_graph, read_model, with_outputs

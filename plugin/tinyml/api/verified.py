@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tinyml.api.choices import Machine, Reference
@@ -13,6 +13,7 @@ from tinyml.api.data import DataLike, check_data, check_names, data_file
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare import check
 from tinyml.datasets.generated_samples import generated
 from tinyml.datasets.model_inputs import load_samples

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from tinyml.base.c_expr import Expr as Expr
 from tinyml.base.c_expr import Operand as Operand
 from tinyml.base.c_keywords import KEYWORDS
+from tinyml.base.lazy_dataclass import dataclass
 
 COLUMNS = 100
 JOINED = "\u00a0"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ToolError, writing
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features.settings import from_mapping
 from tinyml.ir import Array, DType, Graph, Node, Op, Tensor, TensorType
 from tinyml.ops.signal.dft import Dft

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.cycles import Cycles, Execute, Unknown, run_files
 from tinyml.datasets import arrays
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bench.measure import ARENA, Row
 from tinyml.bench.peers import Figure, peers
 from tinyml.cost.cycles import milliseconds

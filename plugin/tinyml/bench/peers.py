@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bench.measure import ARENA, Row
 from tinyml.harness import find_machine
 from tinyml.harness.tools import cross_compiler, host_compiler

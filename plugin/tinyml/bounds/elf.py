@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 _NOBITS, _SYMBOLS = 8, 2
 _WRITE, _ALLOC, _CODE = 1, 2, 4

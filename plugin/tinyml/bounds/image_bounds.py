@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds import library_loops
 from tinyml.bounds.decode import decode
 from tinyml.bounds.elf import Elf, Symbol, read_elf

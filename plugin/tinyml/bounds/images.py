@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds.elf import read_elf
 from tinyml.bounds.image_bounds import Bound, bound_image, models_in
 from tinyml.cores.machines import MACHINES, Machine

@@ -10,7 +10,8 @@ post-dominator instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 class Kind(IntEnum):

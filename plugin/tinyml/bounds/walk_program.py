@@ -8,10 +8,11 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds.elf import Elf
 from tinyml.bounds.operations import Operation
 from tinyml.harness import tools

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.parts import Cuts, Slice
 from tinyml.ir import Array, DType, Layer, Tensor
 from tinyml.ir.interpreter import evaluate

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tinyml.base.errors import TinymlError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare import bisect, double
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, state_step_of, step_of
 from tinyml.compare.in_numpy import InNumpy

@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Graph, Tensor
 from tinyml.ops.quantization.quantize import Dequantize
 from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8

@@ -8,10 +8,11 @@ Ours multiply by a fixed-point number and round twice, as TensorFlow Lite Micro 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Graph, Layer, Op, given
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.framework import fixed_point as fp

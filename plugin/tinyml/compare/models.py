@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.check import Subject, subject
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.compare.reference import find_reference

@@ -12,11 +12,12 @@ layer is compared too, with the results of the integer layer on both sides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.parts import Slice
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, given
 from tinyml.ir.interpreter import evaluate

@@ -11,12 +11,12 @@ from __future__ import annotations
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.growing_caches import GrowingCaches
 from tinyml.compare.litert_dense import with_their_dense_layers
 from tinyml.importers.growing_states import growing_model

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.compare.by_weights import apart_by_weights, same_in_order, selects_the_same
 from tinyml.compare.directed import directed
 from tinyml.compare.parts import Cuts, Slice, cuts_of, slice_of

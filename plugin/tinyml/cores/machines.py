@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tinyml.base.errors import ConfigError, ToolError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target, find_target
 from tinyml.cores.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Toolchain
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.instructions import Instruction, Kind
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from tinyml import harness
 from tinyml.base.errors import TinymlError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost import cost_tables, mca
 from tinyml.cost.cost_tables import Weight
 from tinyml.cost.instructions import Instruction, block, disassemble

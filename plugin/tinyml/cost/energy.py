@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import DATA, SAME_CODE
 
 EDGES = (2_000, 20_000, 200_000)

@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import SAME_CODE
 from tinyml.cost.error_bars import DOUBTFUL, find_bars
 from tinyml.cost.model import Code, CostModel, Speed, find_model

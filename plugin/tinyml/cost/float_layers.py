@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer, Node, Op, Tensor
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.weighted.block_form import block_form

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 class Kind(Enum):

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import data_file, own_loops_file
 from tinyml.cores.targets import find_target
 from tinyml.cost.loops.loop_work import loop_work

@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness import Image, command, tools
 from tinyml.harness.footprint import HARNESS
 from tinyml.harness.objects import Unit, compile_all, excerpt

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import PLAIN, SAME_CODE
 
 FILE = Path(__file__).parent / "small_code.yaml"

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.arrays import real
 from tinyml.ir import Array, DType, Graph, Node
 from tinyml.ops.boxes.detection import DetectionPostProcess

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets import consecutive, csv_file, image_folder, numpy_file, recordings, wav_folder
 from tinyml.datasets import labels as label_files
 from tinyml.datasets.scaling import real

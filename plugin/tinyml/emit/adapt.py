@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.adapt.plan import SQUARED, AdaptPlan, Last, Prototypes, Threshold, learner_name, stored_bytes
 from tinyml.adapt.scaling import Scaling
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType
 from tinyml.ops.framework.kernel import Table
 from tinyml.ops.shared.quant import quant_of

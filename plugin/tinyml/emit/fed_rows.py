@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.memory.bands.arrival import Wait, arrival_offset, rows_to_arrive, waits
 from tinyml.memory.plan import Plan

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.limits import MOST_PORTS
 from tinyml.base.naming import shape_text
 from tinyml.emit.layers import Addresses

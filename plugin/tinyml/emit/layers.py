@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names

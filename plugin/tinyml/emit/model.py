@@ -8,7 +8,7 @@ import hashlib
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tinyml import __version__
 from tinyml.adapt.plan import AdaptPlan
 from tinyml.base import c
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import TABLES
 from tinyml.base.templates import render
 from tinyml.cores.targets import Target

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.emit.adapt import AdaptCode
 from tinyml.emit.adapt import summary_of as summary_of_adapt

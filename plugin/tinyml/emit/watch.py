@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.emit.interface import Port
 from tinyml.ir import DType
 from tinyml.watch.plan import BINS, Classes, Values, WatchPlan

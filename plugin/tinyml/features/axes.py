@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

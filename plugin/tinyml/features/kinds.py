@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features import mfcc, normalize, spectral
 from tinyml.features.micro import code as micro_code
 from tinyml.features.micro import compute as micro_compute

@@ -9,12 +9,11 @@ known in advance, so decibels are not cut off below it (``top_db=None``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features.frames import frames_of
 from tinyml.features.written import Memory, Written, fft_members
 from tinyml.ir import Array

@@ -8,10 +8,10 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features.kinds import KINDS, Kind, Settings
 from tinyml.ir import Array
 

@@ -10,12 +10,12 @@ bands     frequencies, powers = scipy.signal.periodogram(x, rate, "hann"), added
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features.axes import AxesSettings
 from tinyml.features.frames import frames_of
 from tinyml.features.written import Memory, Written, fft_members

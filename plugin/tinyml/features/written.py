@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal.fft import FftTables
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 import struct
 import time
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.generated import Port
 from tinyml.harness.links import Link
 from tinyml.harness.packets import Reader, frame

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
+
+from tinyml.base.lazy_dataclass import dataclass
 
 MODEL = "model"
 RUNTIME = "runtime"

@@ -16,9 +16,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.whole_files import write_whole
 
 MAX_VERSIONS = 16

@@ -20,10 +20,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.whole_files import write_whole
 from tinyml.harness.object_versions import Disk, Versions, delete_lists_before, digest_of, included
 from tinyml.harness.tools import Compiler

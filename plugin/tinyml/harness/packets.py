@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+
+from tinyml.base.lazy_dataclass import dataclass
 
 FULL_BLOCK = 255
 LEAST_BYTES = 6

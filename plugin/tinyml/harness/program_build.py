@@ -7,10 +7,11 @@ from __future__ import annotations
 import logging
 import shlex
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tinyml.base.errors import BudgetError, ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Board, Machine
 from tinyml.harness.arena_check import port_header
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map

@@ -10,10 +10,10 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Board, Machine, find_machine
 from tinyml.harness import faults, tools
 from tinyml.harness.footprint import Footprint

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Stamp
 from tinyml.harness.generated import Generated, Port
 from tinyml.ir import Array

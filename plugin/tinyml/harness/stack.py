@@ -17,10 +17,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Machine, find_machine
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.objects import Unit, excerpt

@@ -8,11 +8,11 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.toolchains import Toolchain
 
 

@@ -10,12 +10,12 @@ standard ONNX model that later stages read like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto, helper
 
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.growing_rewrite import Rewriting
 from tinyml.importers.growing_states import (
     INTEGERS,

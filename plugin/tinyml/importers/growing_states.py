@@ -8,11 +8,10 @@ positions are inputs as well, with the names that these exporters give them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import onnx
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.states import Remembered, states_of
 
 MASK = "attention_mask"

@@ -9,12 +9,13 @@ what is known and which shapes grow, and what is known is computed for each leng
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.growing_states import GrowingModel
 from tinyml.importers.onnx_graph import known_values
 from tinyml.importers.onnx_outputs import free_names

@@ -7,11 +7,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tinyml import ops
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers import onnx_sequences, read_model
 from tinyml.ir.constraints import message
 from tinyml.ops import catalog  # noqa: F401  (registers readers and kernels)

@@ -12,12 +12,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
 from tinyml.base import limits
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.other_formats import SAVED_MODEL
 
 TFLITE_MAGIC = b"TFL3"

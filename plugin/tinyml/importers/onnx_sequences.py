@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Tensor
 from tinyml.ops.concat import Concat
 from tinyml.ops.framework.reading import MALFORMED, Builder

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 KEY = "tinyml.states"

@@ -8,13 +8,13 @@ is read as real numbers; kernels that keep it packed find the blocks in the numb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
 import numpy as np
 
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 BLOCKWISE = 2

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import tflite
 
 from tinyml.base import limits
+from tinyml.base.lazy_dataclass import dataclass
 
 POINTER = 4
 """Bytes of a pointer, and of the length before a vector or a text."""

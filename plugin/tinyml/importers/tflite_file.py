@@ -7,7 +7,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ import numpy as np
 import tflite
 
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers import tflite_blocks, tflite_check, tflite_sparse
 from tinyml.importers.tflite_blocks import Blocks
 from tinyml.importers.tflite_sparse import Sparsity

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.open_extents import Extent, closed
 from tinyml.importers.outputs import (
     check_bounds,

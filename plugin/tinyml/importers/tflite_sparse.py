@@ -8,12 +8,12 @@ axis is divided into. A dense level has every index; a sparse one lists, for eac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tflite
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Shape
 
 _VECTORS = {

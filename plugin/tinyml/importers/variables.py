@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.states import EXAMPLE, Remembered
 from tinyml.ir import Array, Node, State, Tensor, TensorType
 from tinyml.ops.framework.reading import MALFORMED, Builder

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

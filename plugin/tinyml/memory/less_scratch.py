@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tinyml.base import limits
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
 from tinyml.memory.bands.banded import Banded

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tinyml.base import limits
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph, Node
 from tinyml.ir.branches import guards
 from tinyml.memory.select import Selected

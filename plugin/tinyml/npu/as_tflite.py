@@ -9,9 +9,10 @@ operators, which stay on the CPU.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph, Layer, Tensor
 from tinyml.npu import element_calls, window_calls
 from tinyml.npu.layer_calls import NotWritable, Own, quantized

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tinyml.base.errors import ToolError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import short
 from tinyml.cores.accelerators import check
 from tinyml.importers.tflite_file import Subgraph, parse

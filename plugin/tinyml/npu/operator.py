@@ -9,11 +9,12 @@ commands and constants that Vela made of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Graph, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.interpreter import interpret

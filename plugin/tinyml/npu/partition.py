@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.tflite_file import Subgraph
 
 

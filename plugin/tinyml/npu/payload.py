@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, parse
 from tinyml.npu.operator import Slot
 

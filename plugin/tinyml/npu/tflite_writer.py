@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import flatbuffers
 import numpy as np
 import tflite
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.tflite_blocks import BLOCKWISE
 from tinyml.importers.tflite_sparse import Level, Sparsity
 from tinyml.ir import Array, Quant

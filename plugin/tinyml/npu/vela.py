@@ -11,10 +11,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.accelerators import system
 
 INSTALL = "pip install 'west-tinyml[npu]', or pip install 'ethos-u-vela>=5.2,<6'"

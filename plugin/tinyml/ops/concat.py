@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, View, given
 from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ir.hook_types import RowWindow
 from tinyml.ops.framework import fixed_point as fp

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.ir.constraints import quantisation_problem
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels

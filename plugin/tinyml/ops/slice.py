@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op

@@ -9,10 +9,10 @@ of a gate is a row of each matrix, however it was moved. In a batch, every sampl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor
 from tinyml.ops.concat import Concat
 from tinyml.ops.dense.dense import Dense

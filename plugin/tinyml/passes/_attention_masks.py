@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType, Shape, Tensor
 from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.passes._attention_positions import HIDES, position_of

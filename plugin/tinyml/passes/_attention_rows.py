@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Node, Shape
 from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.ops.elementwise.binary import Binary

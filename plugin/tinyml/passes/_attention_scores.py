@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Node, Quant, Shape, Tensor
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary

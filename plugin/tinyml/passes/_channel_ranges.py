@@ -9,10 +9,10 @@ position, for every input of the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Graph, Layer, Shape, Tensor
 from tinyml.ops.weighted.weighted import Weighted
 

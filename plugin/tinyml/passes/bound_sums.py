@@ -10,11 +10,12 @@ another layer computes stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor, TensorType
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.quantization.quantize import Dequantize, Quantize

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph
 
 

@@ -8,10 +8,11 @@ transposes are recognised by what they do to the positions of elements, not by h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Graph, Node, Shape, Tensor, TensorType
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.reshape import Reshape

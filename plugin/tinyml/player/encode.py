@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.program import Call, Operand, Repeat, Step
 from tinyml.player.kernels import KERNELS
 from tinyml.player.program import Program

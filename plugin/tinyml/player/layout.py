@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.kernel import Record
 
 TABLE = "I*"  # a position in the image, in place of a pointer

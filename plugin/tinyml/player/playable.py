@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.player.layout import Layout
 
 

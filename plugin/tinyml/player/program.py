@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import short
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ import yaml
 
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import check_name, check_unique
 from tinyml.projects import yaml_text
 from tinyml.settings import table

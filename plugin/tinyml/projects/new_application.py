@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text
 from tinyml.base.templates import render
 from tinyml.cores.targets import find_target

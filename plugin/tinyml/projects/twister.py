@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.templates import render
 from tinyml.ir import Array, DType
 from tinyml.ops.framework.maths import FULL_LIBC

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.calibrate import Ranges

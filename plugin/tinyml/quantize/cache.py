@@ -7,12 +7,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.base.whole_files import write_whole
 from tinyml.importers import ModelFile, onnx_model

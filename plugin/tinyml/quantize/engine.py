@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.datasets import reader
 from tinyml.datasets.reader import Samples

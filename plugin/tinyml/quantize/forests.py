@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import find_target
 from tinyml.ir import Array
 from tinyml.ops.framework.kernel import Sheet, kernels_of

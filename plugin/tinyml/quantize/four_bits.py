@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.quantize import measure, rounding
 from tinyml.quantize.improve import few
 from tinyml.quantize.linear import Linear, seen_inputs

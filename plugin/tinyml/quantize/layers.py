@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import onnx
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.quantization_facts import quantizing
 
 

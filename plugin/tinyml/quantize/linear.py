@@ -9,13 +9,13 @@ convolution have rows and columns of their own. A transposed convolution adds up
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.quantize.channels import BIAS, attributes
 from tinyml.reference.session import Session

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import onnx
 from onnx import helper
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.reader import Samples
 from tinyml.ir import Graph
 from tinyml.ir.interpreter import interpret

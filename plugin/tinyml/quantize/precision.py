@@ -10,12 +10,13 @@ the types, integers are rescaled to integers.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import onnx
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers.states import Remembered
 from tinyml.ops.framework.quantization_facts import FLOAT, quantizing
 from tinyml.quantize.biases import without_channels

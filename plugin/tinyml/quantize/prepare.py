@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.shaping import Input
 from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.importers.growing_states import growing_model

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from math import inf, isfinite
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.sparsity import Sparsity
 

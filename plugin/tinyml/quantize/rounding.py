@@ -10,10 +10,9 @@ says that they can take it over. Then single steps up or down are taken as long 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 LOW, HIGH = -8, 7

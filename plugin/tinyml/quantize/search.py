@@ -9,9 +9,9 @@ instructions than int16 on some cores. So every way that reaches the goal is kep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.quantize.layers import FloatLayer
 from tinyml.quantize.measure import Outcome

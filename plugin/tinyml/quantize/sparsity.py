@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.prepare import constants
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.quantize.linear import Linear
 

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.reference.rewriting import OFFSET, Rewriting, attributes
 

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import onnx
 from onnx import TensorProto
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.reference.rewriting import OFFSET, Rewriting
 
 

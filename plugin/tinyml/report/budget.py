@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml.base.errors import BudgetError, ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import short
 from tinyml.settings.request_forms import BUDGETS, INSTRUCTIONS, parse_amount
 

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import short
 from tinyml.report.facts import LayerFacts, Report
 

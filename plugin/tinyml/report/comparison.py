@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.report.changes import TOTALS, Changed, changes, identity
 from tinyml.report.facts import LayerFacts, Report
 

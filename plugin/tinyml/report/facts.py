@@ -8,11 +8,12 @@ Fields are added, never renamed or dropped, while ``SCHEMA`` stays the same.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, field, fields
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.cycles import milliseconds
 from tinyml.cost.energy import Energy, energies
 

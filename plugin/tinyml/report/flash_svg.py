@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.report.facts import Report
 from tinyml.report.palette import color
 

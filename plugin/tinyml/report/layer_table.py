@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text, short
 from tinyml.cost.cycles import milliseconds
 from tinyml.report.facts import LayerFacts, Report

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.templates import environment
 from tinyml.report.facts import Report
 from tinyml.report.memory_svg import memory_svgs

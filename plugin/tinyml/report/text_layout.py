@@ -9,8 +9,10 @@ edge that spans several ranks passes a waypoint in each, so that no box lies on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
+
+from tinyml.base.lazy_dataclass import dataclass
 
 SWEEPS = 8
 """Rounds of ordering, down and up; more change little."""

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.templates import environment
 from tinyml.watch.figures import ClassFigures, Figures, ValueFigures
 from tinyml.watch.limits import KINDS, Limit

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tinyml.base.errors import TinymlError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.estimate import estimate_for
 from tinyml.datasets.generated_samples import generated
 from tinyml.ir import DType

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.settings.written import kind as kind_of
 from tinyml.settings.written import refuse_unknown, start
 

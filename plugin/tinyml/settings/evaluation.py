@@ -7,10 +7,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 KEYS = {
     "data": "test set: .npz, .npy, .csv, or a folder of images or WAV files, relative to tinyml.yaml",

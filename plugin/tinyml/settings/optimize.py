@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tinyml.base.errors import ConfigError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,14 @@ argument of zephyr_tinyml_model(), the option of platformio.ini, the parameter o
 checks and their documentation are made from it. ``table.py`` has the settings that only builds use.
 """
 
-# ruff: noqa: RUF009 (an entry is a descriptor, not a default value)
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import TARGETS
 from tinyml.settings.adapt_request import KEYS as ADAPT_KEYS
 from tinyml.settings.adapt_request import Adapt

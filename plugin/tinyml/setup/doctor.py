@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml import __version__
 from tinyml.base.errors import TinymlError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Toolchain
 from tinyml.setup import installation, workspace, zephyr_descriptor
 

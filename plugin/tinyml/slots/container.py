@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError, writing
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.whole_files import write_whole
 from tinyml.slots import image
 

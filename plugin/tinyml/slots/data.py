@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, program_of
 from tinyml.player.call_work import work_of

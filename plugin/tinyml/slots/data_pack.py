@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.slots import image
 from tinyml.slots.container import Pack

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType
 from tinyml.ops.framework.program import Memory
 from tinyml.player.encode import HEADER, POSITION_BITS, checksum

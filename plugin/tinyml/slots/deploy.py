@@ -7,11 +7,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.device_session import Session
 from tinyml.slots.container import Pack
 from tinyml.slots.data_pack import holds_data

@@ -9,9 +9,9 @@ differ between families; the model is the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target, find_target
 
 

@@ -13,10 +13,10 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.slots.version import Version
 
 MCUBOOT_MAGIC = 0x96F3B83D

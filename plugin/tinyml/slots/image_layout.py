@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType, Tensor
 from tinyml.pipeline import Compiled
 from tinyml.player.program import STATE_ALIGNMENT, state_starts

@@ -7,10 +7,10 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError, ToolError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.cores.toolchains import ARM, RISCV, Toolchain
 from tinyml.harness import tools

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.templates import render
 from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, Options, compile_model

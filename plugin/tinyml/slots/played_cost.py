@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tinyml import harness
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bench.measure import ARENA, Row, counting, row_of
 from tinyml.cores.targets import Target, find_target
 from tinyml.cost.cycles import run_files

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import find_machine
 from tinyml.cores.targets import Target
 from tinyml.harness.program_build import Options

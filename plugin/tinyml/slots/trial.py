@@ -7,10 +7,10 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Machine, find_machine
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.generated import read_generated

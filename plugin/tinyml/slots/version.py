@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 _FORM = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\+(\d+))?")
 _LIMITS = (2**8 - 1, 2**8 - 1, 2**16 - 1, 2**32 - 1)

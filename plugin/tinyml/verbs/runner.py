@@ -9,10 +9,10 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import add_app_argument
 from tinyml.verbs.compile import Compile

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
 from tinyml.ops.framework.maths import FULL_LIBC

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.watch.figures import Figures
 
 

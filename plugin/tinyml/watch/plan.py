@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType, Graph, Tensor
 from tinyml.watch.keys import COUNTED, keys
 from tinyml.watch.reference import HIGHEST, LOWEST, Grid, Reference, grid_of

@@ -9,7 +9,6 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tinyml.api.evidence.page import page
 from tinyml.api.evidence.tool_versions import tool_versions
 from tinyml.api.evidence.trials import trials
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds import NoBoundError
 from tinyml.compare.validation import validate
 from tinyml.pipeline import check_plan

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tinyml.base.lazy_dataclass import dataclass
 
 REQUIRED, ADVISORY = "required", "advisory"
 

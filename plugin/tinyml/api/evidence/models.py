@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds.images import BuiltModel
 from tinyml.compare.check import Subject, subject
 from tinyml.pipeline import Options

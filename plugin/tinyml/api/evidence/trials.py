@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.api.evidence.models import Remade
 from tinyml.base.errors import TinymlError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds.images import machine_for
 from tinyml.compare import bisect
 from tinyml.compare.check import check

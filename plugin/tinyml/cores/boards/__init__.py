@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
 
 from tinyml.base.errors import ConfigError, did_you_mean
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.loops.tree import Block, Copy, parse
 from tinyml.ir import Layer
 from tinyml.ops.framework.tally import Tally

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.loops.conditions import UnknownCondition, counters_of, true_part
 
 _LOOP = re.compile(r"for \(int32_t (\w+) = (-?\d+); \1 < (-?\d+); \1(?:\+\+| \+= (\d+))\) \{")

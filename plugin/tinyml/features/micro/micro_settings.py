@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 
 ROUNDINGS = ("separate", "fused")
 """How a product that is added is rounded: before the sum, or only with it. Few weights differ, by a step."""

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.features.micro.log1p import log1p
 from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.ir import Array

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.device_session import (
     EMULATOR_SECONDS,
     HARDWARE_SECONDS,

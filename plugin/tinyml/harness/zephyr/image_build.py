@@ -9,12 +9,12 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Timer
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.harness.zephyr.failures import failure
 from tinyml.harness.zephyr.site import Site

@@ -9,12 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.zephyr.compilers import compiler_for
 from tinyml.setup import installation
 from tinyml.setup.workspace import find_zephyr

@@ -10,9 +10,9 @@ one step of the sequence with all of its channels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import RowWindow

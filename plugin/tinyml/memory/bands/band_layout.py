@@ -11,9 +11,9 @@ tensor lies where the oldest row of the tensor before it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.memory.bands.band_rows import Band, Bands, Stage
 from tinyml.memory.plan.problem import Block, Piece, Problem, uncovered
 from tinyml.memory.plan.solve import quick

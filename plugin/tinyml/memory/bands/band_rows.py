@@ -9,10 +9,11 @@ bands. No row is computed twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir.hook_types import RowWindow
 
 

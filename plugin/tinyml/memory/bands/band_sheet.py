@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.ops.framework.kernel import Record, Sheet, Table
 

@@ -14,9 +14,10 @@ columns, which are as contiguous in memory as the rows of an image.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ir.constraints import operand_problem
 from tinyml.ir.hook_types import RowWindow

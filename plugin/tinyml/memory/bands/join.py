@@ -9,10 +9,11 @@ the size of the arena, and only if the arena becomes clearly smaller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tinyml.base import limits
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer, Node
 from tinyml.memory.bands.band_kernel import BANDS_OF_ROWS

@@ -9,8 +9,9 @@ their bytes have the same content.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer, Tensor
 
 

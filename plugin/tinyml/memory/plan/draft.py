@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
 from tinyml.base import limits
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph
 from tinyml.memory.plan.problem import Block, Piece, Problem, Solution, uncovered
 from tinyml.memory.plan.regions import homes

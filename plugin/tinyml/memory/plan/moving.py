@@ -9,8 +9,8 @@ place are no conflict then, but a layer that copies from there to there is one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer, View
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph, Layer
 from tinyml.memory.plan.draft import Draughtsman
 from tinyml.memory.plan.problem import Problem, Solution

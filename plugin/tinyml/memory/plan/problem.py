@@ -9,9 +9,10 @@ tensor that was sliced only the slice stays. So a block is a set of pieces, each
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, order=True)

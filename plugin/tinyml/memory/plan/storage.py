@@ -12,8 +12,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Graph, Layer, Tensor, View
 from tinyml.memory.plan.content import Content, contents, part
 from tinyml.memory.plan.moving import Moves

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V, position_known
 from tinyml.ops.shared.operands import integers

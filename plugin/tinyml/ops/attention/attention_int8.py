@@ -10,11 +10,12 @@ and the row is all that exists of the scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
 from tinyml.ops.attention.heads import POSITION, Heads, K, Q, V, position_known
 from tinyml.ops.dense.matmul import MatMul

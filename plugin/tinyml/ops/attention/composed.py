@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode
 

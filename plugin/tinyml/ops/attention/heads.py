@@ -9,11 +9,12 @@ heads side by side, or with one head of keys for several of queries. No copy put
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer, Op, Shape, given
 from tinyml.ops.shared.operands import numbers_from, present, within_limits
 

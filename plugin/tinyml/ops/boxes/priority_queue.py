@@ -9,9 +9,11 @@ fills it and rises. ``runtime/boxes/queue.h`` is the same in C.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ overlaps nothing, not even itself, and is chosen again and again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.boxes.priority_queue import Entry, PriorityQueue
 from tinyml.ops.shared.operands import numbers_from, of_type, present

@@ -10,12 +10,12 @@ sum below is within a factor of 1 ± (F + 2) * 2**-24 of the exact one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary

@@ -12,10 +12,10 @@ Numbers are little-endian and not aligned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 LEAF = -1

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.classical.classes import added, decided, post_transform, rest, to_labels
 from tinyml.ops.classical.tree_stream import LEAF

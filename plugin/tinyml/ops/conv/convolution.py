@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Border, RowWindow, padded_along
 from tinyml.ops.framework.reading import Builder, TfliteNode

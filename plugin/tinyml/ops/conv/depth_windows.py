@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import merged, play_copies, play_fill

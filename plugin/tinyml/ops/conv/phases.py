@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from tinyml.base.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

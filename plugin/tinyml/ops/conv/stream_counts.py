@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.walked import Outputs, Windows, by_runs, groups_of, times, together
 

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer, Tensor
 from tinyml.ops.conv.phases import Phase, phases
 from tinyml.ops.conv.stream_counts import by_rows

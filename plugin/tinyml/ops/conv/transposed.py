@@ -8,11 +8,11 @@ Weights are (out, *kernel, in / groups), like those of Conv.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
 from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.weighted.weighted import Weighted

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.counted.bound import COUNT, check_count, emit_count, emit_overflow, rows_within
 from tinyml.ops.elementwise.cast import cast

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Constraint, Layer
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels

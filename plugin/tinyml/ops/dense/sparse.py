@@ -8,11 +8,11 @@ the weights. Scattered ones have an index each. All kernels add in the order of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.weighted.byte_weights import byte_form, bytes_times_scales

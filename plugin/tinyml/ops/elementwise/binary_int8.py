@@ -11,11 +11,11 @@ none, because all scales are equal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet

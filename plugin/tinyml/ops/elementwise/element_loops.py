@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor
 from tinyml.ops.framework.kernel import Kernel, O_contra, Overlay, Sheet, over_inputs
 from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range

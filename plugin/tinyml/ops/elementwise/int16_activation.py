@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels

@@ -10,12 +10,12 @@ and a table that is too far off is not used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.elementwise.int16_activation import Int16Activation, symmetric_int16

@@ -10,9 +10,9 @@ nothing; that is right as long as each result depends on its own operands alone 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer, Tensor
 
 

@@ -8,11 +8,11 @@ import enum
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tinyml.base.errors import RegistrationError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, Layer, Op
 from tinyml.ir.constraints import message

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.kernel import Record
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tinyml.base.errors import RegistrationError
+from tinyml.base.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
     import onnx

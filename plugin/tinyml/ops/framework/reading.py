@@ -12,13 +12,14 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyml.base import limits
 from tinyml.base.errors import ModelError, TinymlError, UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
 from tinyml.ir.constraints import operand_problem, quantisation_problem
 from tinyml.ops.framework.counted import ADVICE, Counted, carried

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tinyml.base.lazy_dataclass import dataclass
 
 _COPY = re.compile(r"mem(?:cpy|move|set)\(.*, (\d+)\);")
 _DIVISOR = re.compile(r"(?<!\*)/ ([^\s;,)]+)")

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op

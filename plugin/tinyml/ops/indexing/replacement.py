@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Sheet
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer, Op, Shape, Tensor
 from tinyml.ir.hook_types import RowWindow, padded_along
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tinyml.base.errors import ModelError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Quant, Shape, Tensor
 from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode
 from tinyml.ops.reshape import with_quant

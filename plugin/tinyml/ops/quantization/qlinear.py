@@ -9,11 +9,12 @@ operator, so models in onnxruntime's QOperator format and in its QDQ format end 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Quant, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode, onnx_op

@@ -10,11 +10,11 @@ arithmetic on floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Quant, Shape, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.clamp import Clamp

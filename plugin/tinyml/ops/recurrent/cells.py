@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer
 from tinyml.ir.hook_types import Steps
 

@@ -9,12 +9,13 @@ so is GRU's state, of which matrices read eight bits: what a gate lets through i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.ir.hook_types import Steps
 from tinyml.ops.recurrent.cells import GATES

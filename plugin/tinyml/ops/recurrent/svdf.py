@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType, given
 from tinyml.ops.concat import concat
 from tinyml.ops.dense.dense import Dense

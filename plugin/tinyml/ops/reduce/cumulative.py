@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.element_loops import fill
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels

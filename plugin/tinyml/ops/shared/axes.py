@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Constraint, Layer, Op, Shape, Tensor
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.framework.reading import Builder, OnnxNode

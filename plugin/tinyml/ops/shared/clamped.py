@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Op
 from tinyml.ops.shared.quant import NO_CLAMP, Clamp
 

@@ -8,10 +8,9 @@ A raw value r with i integer bits means r / 2**(31 - i), or r / 2**(15 - i) for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.fixed_point import Ints
 

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet
 from tinyml.ops.framework.play_loops import array

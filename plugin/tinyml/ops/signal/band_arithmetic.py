@@ -9,11 +9,11 @@ The audio front end ``micro`` and TensorFlow Lite Micro's signal operators share
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 U32, U64 = np.uint32, np.uint64

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels

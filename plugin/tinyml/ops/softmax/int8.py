@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup

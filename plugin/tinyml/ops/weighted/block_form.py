@@ -8,10 +8,9 @@ from, and it is used only where it is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 
 SMALLEST = 16

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.walked import Axis, Windows, groups_of, times, together

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, given
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import not_empty, optional, plain_bias, present

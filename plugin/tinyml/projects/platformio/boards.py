@@ -9,9 +9,9 @@ RISC-V boards ``build.march``, Espressif's and AVR boards only ``build.mcu``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import TARGETS
 
 # Cores that run another core's code; the compiler does not use their additional features.

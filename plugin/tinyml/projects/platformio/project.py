@@ -7,12 +7,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from tinyml.base import naming
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import find_target
 from tinyml.projects import manifest
 from tinyml.projects.platformio.boards import Board
