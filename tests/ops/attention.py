@@ -135,6 +135,8 @@ PADDING[0, 6:] = -np.inf
 NOTHING = np.zeros((7, 9), np.float32)
 NOTHING[2] = -np.inf
 NOTHING[4, 3:] = -np.inf
+BEHIND = np.zeros((3, 12), np.float32)
+BEHIND[1, :6] = -np.inf  # all that the second query sees from position 4 on
 SEEN = np.random.default_rng(5).random((2, 7, 9)) < 0.6
 SEEN[:, :, 0] = True
 
@@ -154,6 +156,7 @@ CASES: list[Case] = [
     floats("position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
     floats("position_of_the_end", 2, 3, 9, 4, 6, causal=True, past=-3, position=np.array([8])),
     floats("position_and_mask", 1, 3, 12, 4, 6, causal=True, mask=real(8, 3, 12), position=np.array([4])),
+    floats("position_hidden", 1, 3, 12, 4, 6, causal=True, mask=BEHIND, position=np.array([4])),
     floats("position_before", 2, 3, 12, 4, 6, causal=True, past=-2, position=np.array([0])),
     quantised("bytes", 2, 7, 9, 5, 3),
     quantised("bytes_long", 2, 5, 99, 64, 64, score=0.4),

@@ -39,7 +39,8 @@ class Attention(Heads):
     a mask of bool hides the keys where it is false.
 
     A position that arrives at run time, as in a decoder with a cache of keys and values, is added to
-    ``past``: later keys are not read. A query that sees no key then gives zeros.
+    ``past``: later keys are not read. A query that sees no key then gives zeros; one that a mask of floats
+    hides from all the keys it sees gives NaN, as in ONNX, unless ``empty``.
 
     Results differ from those of the operators apart by the order of additions: by less than 1e-5 of the
     largest value.
@@ -69,13 +70,17 @@ class Attention(Heads):
             ]
             scores = np.where(mask, scores, real(self.low)) if mask.dtype == np.bool_ else scores + mask
         position = self.position(inputs)
+        blind: Array = np.zeros((self.queries, 1), np.bool_)
         if self.causal:
-            scores = np.where(self.hidden(position or 0), -np.inf, scores)
+            hidden = self.hidden(position or 0)
+            blind = hidden.all(axis=-1, keepdims=True)
+            scores = np.where(hidden, -np.inf, scores)
         with np.errstate(invalid="ignore"):
             exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights = exps / exps.sum(axis=-1, keepdims=True)
-        if self.empty or position is not None:
-            weights = np.where(scores.max(axis=-1, keepdims=True) == -np.inf, real(0), weights)
+        if self.empty:
+            blind = blind | (scores.max(axis=-1, keepdims=True) == -np.inf)
+        weights = np.where(blind, real(0), weights)
         return (self.placed(np.matmul(weights, v).astype(np.float32)),)
 
     @property
