@@ -73,7 +73,7 @@ class Attention(Heads):
         blind: Array = np.zeros((self.queries, 1), np.bool_)
         if self.causal:
             hidden = self.hidden(position or 0)
-            blind = hidden.all(axis=-1, keepdims=True)
+            blind = np.asarray(hidden.all(axis=-1, keepdims=True))
             scores = np.where(hidden, -np.inf, scores)
         with np.errstate(invalid="ignore"):
             exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
