@@ -102,12 +102,8 @@ def seeds(on: str) -> tuple[Seed, ...]:
     target = _machine(on).target.name
     used: Counter[str] = Counter()
     found = []
-    for graph in _small_graphs():
+    for compiled in _planned(Options(target=target, kernels="portable", bands=False)):
         try:
-            with always_four_bits():
-                compiled = _planned(graph, Options(target=target, kernels="portable", bands=False))
-            if compiled.plan.arena_bytes > MOST_ARENA:
-                continue
             data = data_image(compiled, Version(1, 0, 0, 0))
         except TinymlError:
             continue  # the player has no kernel for it
@@ -123,10 +119,28 @@ def seeds(on: str) -> tuple[Seed, ...]:
     return tuple(found)
 
 
-def _planned(graph: Graph, options: Options) -> Compiled:
-    """A graph that is compiled but for its C, of which packs have nothing."""
-    graph, selected, plan = lay_out(optimize(graph), find_target(options.target), options)
-    return Compiled(graph.name, graph, selected, plan, {}, {"target": options.target, "sha256": "0" * 64})
+def _planned(options: Options) -> list[Compiled]:
+    """Graphs that are compiled but for their C, of which packs have nothing; those with small arenas."""
+    target = find_target(options.target)
+    found: list[Compiled] = []
+    summary = {"target": options.target, "sha256": "0" * 64}
+    with always_four_bits():
+        for graph in _optimized():
+            try:
+                graph, selected, plan = lay_out(graph, target, options)
+            except TinymlError:
+                continue
+            if plan.arena_bytes <= MOST_ARENA:
+                found.append(Compiled(graph.name, graph, selected, plan, {}, summary))
+    return found
+
+
+@cache
+def _optimized() -> tuple[Graph, ...]:
+    """The same for every core."""
+    graphs = list(_small_graphs())
+    with always_four_bits():
+        return tuple(map(optimize, graphs))
 
 
 def _small_graphs() -> Iterator[Graph]:
