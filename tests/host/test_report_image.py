@@ -92,9 +92,25 @@ def test_bytes_belong_to_libraries() -> None:
     assert image_bytes(ELF) == (0x310, 0x410)
 
 
+@pytest.mark.parametrize("verb", [["report"], ["bound"], ["evidence", "-o", "new.zip"]])
+def test_the_build_in_this_folder(
+    verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As west, the verbs take the folder `build` if the command line names neither a build nor a model."""
+    monkeypatch.chdir(tmp_path)
+    assert main(verb) != 0
+    said = capsys.readouterr().err
+    assert (
+        "which model? There is no build in ./build either" in said
+        or "build has no image with a model" in said
+    )
+    (tmp_path / "build" / "zephyr").mkdir(parents=True)
+    (tmp_path / "build" / "zephyr" / "zephyr.elf").write_bytes(b"\x7fELF\x02\x01" + bytes(64))
+    assert main(verb) != 0
+    assert "build/zephyr/zephyr.elf is not an ELF file for a 32-bit" in capsys.readouterr().err
+
+
 def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report"]) != 0
-    assert "which model?" in capsys.readouterr().err
     assert main(["report", "-d", str(tmp_path)]) != 0
     assert "has no image with a model" in capsys.readouterr().err
     assert main(["report", "-d", str(tmp_path), "--on", "qemu-cortex-m4"]) != 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.build_folder import build_in_place_of
 from tinyml.verbs.named import resolve_model
 from tinyml.verbs.settings import add_option_arguments, options_from
 
@@ -46,7 +47,7 @@ class Bound(Verb):
             "--build-dir",
             type=Path,
             metavar="BUILD",
-            help="the image of this build (MODEL: its name in C)",
+            help="the image of this build (MODEL: its name in C); without MODEL, the default is build",
         )
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="write the bounds as JSON (-: to the console)"
@@ -78,8 +79,8 @@ def _bounds(args: argparse.Namespace) -> list[tuple[Bounds, list[str]]]:
     """The bounds that are asked for, with the names of layers."""
     import json
 
-    from tinyml.base.errors import ConfigError
-
+    tries = "tinyml bound MODEL --target cortex-m4, or -d BUILD"
+    args.build_dir = args.build_dir or build_in_place_of(args.model, tries)
     if args.build_dir is not None:
         from tinyml.bounds.images import built_models
 
@@ -88,8 +89,6 @@ def _bounds(args: argparse.Namespace) -> list[tuple[Bounds, list[str]]]:
             summary = json.loads((model.generated.source.with_suffix(".json")).read_text(encoding="utf-8"))
             found.append((model.bound(), [layer["name"] for layer in summary["layers"]]))
         return found
-    if args.model is None:
-        raise ConfigError("which model?", "tinyml bound MODEL --target cortex-m4, or -d BUILD")
     from tinyml.api.bounding import bound_of
     from tinyml.api.compiled import build
     from tinyml.api.sources import as_model

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
+from tinyml.verbs.build_folder import DEFAULT
 from tinyml.verbs.output_files import check_suffix
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class Evidence(Verb):
             "-d",
             "--build-dir",
             type=Path,
-            required=True,
+            default=DEFAULT,
             metavar="BUILD",
-            help="the folder of a finished `west build`",
+            help="the folder of a finished `west build` (default: %(default)s)",
         )
         kinds = parser.add_mutually_exclusive_group(required=True)
         kinds.add_argument("-o", "--output", type=Path, metavar="FILE.zip", help="the file to write")

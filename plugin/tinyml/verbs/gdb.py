@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.verbs.base import Verb
+from tinyml.verbs.build_folder import DEFAULT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,7 @@ class Gdb(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "-d", "--build-dir", type=Path, default=Path("build"), metavar="BUILD", help="default: build"
+            "-d", "--build-dir", type=Path, default=DEFAULT, metavar="BUILD", help="default: %(default)s"
         )
         parser.add_argument(
             "--connect", default="", metavar="HOST:PORT", help="a waiting target, such as :1234 for QEMU"

@@ -14,6 +14,7 @@ from tinyml.settings.setting import COMMAND, YAML
 from tinyml.settings.written import parse_bytes
 from tinyml.verbs import report_budget
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
+from tinyml.verbs.build_folder import build_in_place_of
 from tinyml.verbs.named import add_named_arguments, resolve
 from tinyml.verbs.packs import add_of_argument
 from tinyml.verbs.report_pack import pack_to_report, report_of_played, show_pack
@@ -35,7 +36,7 @@ class Report(Verb):
     cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
     A model given by its name in tinyml.yaml has the budget there, too.
     With -b BOARD, core, clock and both budgets are the board's; a board that QEMU emulates is measured.
-    With -d BUILD, the figures are those of the ELF file that `west build` linked.
+    With -d BUILD, or without MODEL after `west build`, the figures are those of the ELF file that it linked.
 
     MODEL can be a pack without code (.tmodel): what its image for the core needs, and with --on what playing
     it takes. Names and shapes of layers are not in a pack; with --of, the model that it was made of, the
@@ -53,7 +54,8 @@ class Report(Verb):
             "--build-dir",
             type=Path,
             metavar="BUILD",
-            help="the image of this west build: what its models take there (MODEL: a name in C)",
+            help="the image of this west build: what its models take there (MODEL: a name in C); "
+            "without MODEL, the default is build",
         )
         add_named_arguments(parser)
         parser.add_argument(
@@ -109,10 +111,9 @@ class Report(Verb):
         from tinyml.report import evaluation, facts, quantization
         from tinyml.report.collect import collect
 
+        args.build_dir = args.build_dir or build_in_place_of(args.model, "tinyml report MODEL, or -d BUILD")
         if args.build_dir is not None:
             return _of_build(args, console)
-        if args.model is None:
-            raise ConfigError("which model?", "tinyml report MODEL, or -d BUILD")
         board, entry = resolve(args)
         pack = pack_to_report(args)
         if pack is not None and args.of is None:
