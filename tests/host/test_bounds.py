@@ -148,5 +148,4 @@ def test_the_page_of_worst_cases_is_current() -> None:
         assert row.stack_used <= row.stack_bound <= row.stack_used + 64, row
     assert {way.machine for way in ways} == set(worst_cases.MACHINES)
     for way in ways:
-        close = 1.3 if way.model.startswith("soft") else 1.2  # docs/bounds.md: what is not shown
-        assert way.worst <= way.bound <= close * way.worst, way
+        assert way.worst <= way.bound <= 1.2 * way.worst, way

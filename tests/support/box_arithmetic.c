@@ -77,6 +77,7 @@ int main(int argc, char **argv)
 		faults += wrong("of_int", real_of_int(whole), (float)whole, (float)whole, 0.0f);
 		faults += wrong("scaled", real_scaled(whole, b), (float)whole * b, (float)whole, b);
 		if (a == a && b == b) {
+			faults += wrong("less", (float)real_less(a, b), (float)(a < b), a, b);
 			faults += wrong("max", real_max(a, b), a > b ? a : b, a, b);
 			faults += wrong("min", real_min(a, b), a < b ? a : b, a, b);
 		}

@@ -68,13 +68,13 @@ def rows_of_numbers(shape: Sequence[int], random_ones: int = 20) -> Rows:
     return [(row.astype(np.float32).reshape(shape),) for row in rows]
 
 
-def orders() -> Iterator[Array]:
+def orders(boxes: int = BOXES) -> Iterator[Array]:
     """Of boxes by their scores: rising, falling, equal, and random."""
     random = np.random.default_rng(38)
-    rising = np.arange(BOXES)
+    rising = np.arange(boxes)
     yield from (rising, -rising, 0 * rising)
     for _ in range(ORDERS - 3):
-        yield random.permutation(BOXES)
+        yield random.permutation(boxes)
 
 
 def places(scores: Array, most: int) -> Array:
@@ -183,25 +183,47 @@ def queued(name: str, rows: int) -> Subject:
     return Subject(name, op_case(name, BoxSuppression(rows, OVERLAP, -99.0), list(samples[0])).graph, samples)
 
 
-def soft(name: str, rows: int) -> Subject:
+def soft(name: str, rows: int, boxes: int = BOXES) -> Subject:
     """Boxes that lose about the same part of their score whenever one is chosen.
 
     So each of the others falls below those that were not yet compared with it, and has another turn.
     """
     random = np.random.default_rng(38)
     samples: Rows = []
-    for order in orders():
+    for order in orders(boxes):
         for jitter, size, unit in (
             (1e-3, 1, 1),
             (1e-2, 1, 1),
             (3e-2, 1, 2.0**-130),
             (3e-2, 2.0**-70, 2.0**-130),
         ):
-            corners = size * (np.asarray([0, 0, 1, 1]) + jitter * random.normal(0, 1, (BOXES, 4)))
+            corners = size * (np.asarray([0, 0, 1, 1]) + jitter * random.normal(0, 1, (boxes, 4)))
             scores = unit * (1 + 2.0**-12 * order)
             samples.append((corners.astype(np.float32), scores.astype(np.float32)))
+    samples += [in_turn(boxes, size, unit) for size in (1, 2.0**-70) for unit in (1, 2.0**-130)]
     op = BoxSuppression(rows, 1.0, 0.0, 5.0)
     return Subject(name, op_case(name, op, list(samples[0])).graph, samples)
+
+
+def soft_with_threshold(name: str, rows: int) -> Subject:
+    """The overlap that drops a box arrives at run time: with more than 1, also equal boxes stay."""
+    fixed = soft(name, rows).samples
+    samples = [(*row, np.asarray([part], np.float32)) for row in fixed for part in (1, 2)]
+    op = BoxSuppression(rows, 1.0, 0.0, 5.0)
+    return Subject(name, op_case(name, op, list(samples[0])).graph, samples)
+
+
+def in_turn(boxes: int, size: float, unit: float) -> tuple[Array, Array]:
+    """Boxes in a row, each a little behind the one before it.
+
+    The best is chosen at one end of the row, then at the other: its neighbours lose more, so all others
+    change their order, and each moves up far in the queue.
+    """
+    place = np.arange(boxes)
+    step = 2.0**-10
+    corners = np.stack([0 * place, step * place, 0 * place + 1, 1 + step * place], 1)
+    scores = unit * (1 + step / 5 * place)
+    return (size * corners).astype(np.float32), scores.astype(np.float32)
 
 
 def suppression_with_counts(name: str) -> Subject:

@@ -72,6 +72,7 @@ static void nms_totals(const struct tinyml_nms *p, int32_t most)
 	int32_t rows = p->most;
 	int32_t turns = 0;
 
+	TINYML_FORGET_TOTAL(overlap_any);
 	if (p->boxes > NMS_COUNTED || groups > NMS_COUNTED || rows > NMS_COUNTED ||
 	    groups * most <= rows) {
 		return;

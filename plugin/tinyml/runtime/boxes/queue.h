@@ -9,7 +9,8 @@
  * from it: that ends at the same place.
  *
  * How many entries there are depends on data. No loop turns more often than `most` allows, which
- * does not: so there is a bound of the instructions.
+ * does not: so there is a bound of the instructions. A kernel that knows how many moves its calls
+ * have in all says so: turns_of_queue_add() and turns_of_queue_next().
  */
 
 #ifndef TINYML_QUEUE_H_
@@ -18,9 +19,10 @@
 #include <stdint.h>
 
 #include "real.h"
+#include "totals.h"
 
 struct queue_entry {
-	float score;
+	float score; /* not NaN */
 	int32_t index;
 };
 
@@ -30,49 +32,67 @@ struct queue {
 	int32_t most;
 };
 
-/* Places count from 1. `high` is the largest that the entry can have in each turn. */
+TINYML_TURNS_OF(queue_add)
+TINYML_TURNS_OF(queue_next)
+
+/* Places count from 1. A turn is a move up; `high` is the largest place that can be above it. */
 __attribute__((noinline)) static void queue_add(struct queue *to, struct queue_entry entry)
 {
-	uint32_t at = (uint32_t)++to->count;
-	struct queue_entry *hole = &to->heap[at - 1u];
+	struct queue_entry *heap = to->heap;
+	struct queue_entry *hole = &heap[to->count];
+	uint32_t high = (uint32_t)to->most / 2u;
+	uint32_t up = (uint32_t)++to->count / 2u;
 
-	for (uint32_t high = (uint32_t)to->most; high > 1u && at > 1u; high /= 2u) {
-		at /= 2u;
-		struct queue_entry *parent = &to->heap[at - 1u];
-
-		if (!real_below(parent->score, entry.score)) {
-			break;
+	if (high != 0u && up != 0u && real_less(heap[up - 1u].score, entry.score)) {
+		for (;;) {
+			TINYML_COUNT(queue_add);
+			*hole = heap[up - 1u];
+			hole = &heap[up - 1u];
+			high /= 2u;
+			up /= 2u;
+			if (high == 0u || up == 0u) {
+				break;
+			}
+			if (!real_less(heap[up - 1u].score, entry.score)) {
+				break;
+			}
 		}
-		*hole = *parent;
-		hole = parent;
 	}
 	*hole = entry;
 }
 
-/* The best entry, which leaves. `low` is the least place that a child can have in each turn. */
+/* The best entry, which leaves. A turn is a move down, or finds that the last entry fits; `high` is
+ * the largest place that the hole can have. */
 __attribute__((noinline)) static struct queue_entry queue_next(struct queue *from)
 {
-	struct queue_entry *heap = from->heap;
+	struct queue_entry *const heap = from->heap;
 	const uint32_t count = (uint32_t)from->count - 1u;
-	const uint32_t most = (uint32_t)from->most;
 	const struct queue_entry best = heap[0];
 	const struct queue_entry last = heap[count];
 	struct queue_entry *hole = heap;
 	uint32_t child = 2;
+	uint32_t high = ((uint32_t)from->most - 1u) / 2u;
 
-	for (uint32_t low = 2; low < most; low *= 2u) {
-		if (child > count) {
-			break;
+	if (high != 0u && child <= count) {
+		for (;;) {
+			TINYML_COUNT(queue_next);
+			const struct queue_entry *larger = &heap[child - 1u];
+
+			if (child < count && !real_less(larger[1].score, larger[0].score)) {
+				larger++;
+				child++;
+			}
+			if (real_less(larger->score, last.score)) {
+				break;
+			}
+			*hole = *larger;
+			hole = &heap[child - 1u];
+			high /= 2u;
+			child *= 2u;
+			if (high == 0u || child > count) {
+				break;
+			}
 		}
-		if (child < count && !real_below(heap[child].score, heap[child - 1u].score)) {
-			child++;
-		}
-		if (real_below(heap[child - 1u].score, last.score)) {
-			break;
-		}
-		*hole = heap[child - 1u];
-		hole = &heap[child - 1u];
-		child *= 2u;
 	}
 	*hole = last;
 	from->count = (int32_t)count;

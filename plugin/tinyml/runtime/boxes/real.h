@@ -33,12 +33,14 @@
 #define REAL_NAN      0x7fc00000u
 #define REAL_HIDDEN   0x00800000u /* the bit of a mantissa that is not stored */
 
-/* Integers that are ordered like the numbers; both zeros are 0. Not for NaN. */
+/* Integers that are ordered like the numbers; both zeros are 0. Not for NaN. No branch: there would
+ * be one for each of two numbers wherever they are compared, and bounds take all ways. */
 static inline int32_t real_order(float x)
 {
 	const uint32_t bits = tinyml_bits_of_float(x);
+	const uint32_t negative = 0u - (bits >> 31);
 
-	return (int32_t)((bits & REAL_SIGN) != 0u ? REAL_SIGN - bits : bits);
+	return (int32_t)(((bits & ~REAL_SIGN) ^ negative) - negative);
 }
 
 static inline bool real_is_nan(float x)
@@ -57,6 +59,11 @@ static inline bool real_positive(float x)
 }
 
 /* Of two numbers that are not NaN. */
+static inline bool real_less(float a, float b)
+{
+	return real_order(a) < real_order(b);
+}
+
 static inline float real_max(float a, float b)
 {
 	return real_order(a) > real_order(b) ? a : b;
@@ -146,25 +153,25 @@ __attribute__((noinline)) static float real_product(float x, float y)
 	const uint32_t sign = (tinyml_bits_of_float(x) ^ tinyml_bits_of_float(y)) & REAL_SIGN;
 	const uint32_t a = tinyml_bits_of_float(x) & ~REAL_SIGN;
 	const uint32_t b = tinyml_bits_of_float(y) & ~REAL_SIGN;
+	const uint32_t large = a > b ? a : b;
+	const uint32_t small = a > b ? b : a;
 
-	if (a >= REAL_INFINITE || b >= REAL_INFINITE) {
-		const bool none = a > REAL_INFINITE || b > REAL_INFINITE || a == 0u || b == 0u;
+	if (large >= REAL_INFINITE) {
+		const bool none = large > REAL_INFINITE || small == 0u;
 
 		return tinyml_float_of_bits(none ? REAL_NAN : sign | REAL_INFINITE);
 	}
-	if (a == 0u || b == 0u) {
+	if (small == 0u || large < REAL_HIDDEN) { /* two subnormal numbers are too small as well */
 		return tinyml_float_of_bits(sign);
 	}
-	int32_t first;
-	int32_t second;
-	const uint32_t left = real_digits(a, &first);
-	const uint32_t right = real_digits(b, &second);
-	const uint64_t product = (uint64_t)left * right;
+	int32_t exponent;
+	const uint32_t right = real_digits(small, &exponent);
+	const uint64_t product = (uint64_t)(large << 8 | REAL_SIGN) * right;
 	const uint32_t digits = (uint32_t)(product >> 32) | (uint32_t)((uint32_t)product != 0u);
 	const uint32_t up = 1u - (digits >> 31);
 
-	return tinyml_float_of_bits(sign |
-				    real_rounded(digits << up, first + second - 126 - (int32_t)up));
+	exponent += (int32_t)(large >> 23) - 126 - (int32_t)up;
+	return tinyml_float_of_bits(sign | real_rounded(digits << up, exponent));
 }
 
 /* One digit of 0 or 1 after the other; eight at once where the core divides. */
@@ -246,6 +253,11 @@ static inline bool real_below(float a, float b)
 static inline bool real_positive(float x)
 {
 	return x > 0.0f;
+}
+
+static inline bool real_less(float a, float b)
+{
+	return a < b;
 }
 
 static inline float real_max(float a, float b)

@@ -72,9 +72,10 @@ suppression_f32_first(struct suppression_f32_state *s, const struct tinyml_suppr
  * than `rows`, and number k with k. Those that are chosen are compared with themselves as well. */
 static void suppression_f32_totals(int32_t boxes, int32_t rows)
 {
+	TINYML_FORGET_TOTAL(suppression_f32_reaches);
+	calls_of_suppression_f32_first(boxes);
+	calls_of_suppression_f32_keep(rows);
 	if (boxes <= SUPPRESSION_COUNTED) {
-		calls_of_suppression_f32_first(boxes);
-		calls_of_suppression_f32_keep(rows);
 		calls_of_suppression_f32_reaches(rows * (rows + 1) / 2 +
 						 (boxes - rows) * (rows - 1));
 	}

@@ -37,7 +37,7 @@
 		left_of_##function -= left_of_##function > 0;                                      \
 	} while (0)
 
-/* The data are none for which the total holds: the bound assumes others. */
+/* No total holds: these are not the data for which the last one does, or it is of another call. */
 #define TINYML_FORGET_TOTAL(function) (left_of_##function = -1)
 
 #else
