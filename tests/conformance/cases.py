@@ -4,17 +4,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyml.base.whole_files import write_whole
 from tinyml.ir import Array, Graph
+from tools import workspace
 
 LISTS = Path(__file__).parent / "lists"
 GROUPS = {
@@ -46,6 +51,10 @@ class NodeCase:
     graph: Callable[[], Graph] | None = None  # instead of the model
 
 
+Computed: TypeAlias = tuple[str, str, onnx.ModelProto, list[Any], list[Any]]
+"""Name, operator, model, inputs and outputs of a case."""
+
+
 def names(group: str) -> list[str]:
     """The names in one of the lists."""
     return (LISTS / f"{group}.txt").read_text(encoding="utf-8").split()
@@ -53,9 +62,27 @@ def names(group: str) -> list[str]:
 
 def collect() -> list[NodeCase]:
     """All node cases of the installed ``onnx``, in the order of their names."""
+    group_of = {name: group for group in GROUPS for name in names(group)}
+    return [
+        NodeCase(name, group_of.get(name, "other"), op_type, model, inputs, outputs)
+        for name, op_type, model, inputs, outputs in _kept()
+    ]
+
+
+def _kept() -> list[Computed]:
+    """onnx computes its cases in ten seconds, so they are kept until a package or this file is another."""
+    made_by = (onnx.__version__, np.__version__, sys.version, Path(__file__).read_text(encoding="utf-8"))
+    key = hashlib.sha256("\n".join(made_by).encode()).hexdigest()[:16]
+    place = workspace.cache_folder() / "node-cases" / f"{key}.pickle"
+    if not place.exists():
+        write_whole(place, pickle.dumps(_computed()))
+    found: list[Computed] = pickle.loads(place.read_bytes())
+    return found
+
+
+def _computed() -> list[Computed]:
     from onnx.backend.test.case.node import collect_testcases
 
-    group_of = {name: group for group in GROUPS for name in names(group)}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = collect_testcases(None)
@@ -64,11 +91,10 @@ def collect() -> list[NodeCase]:
     cases = []
     for case, model, data in whole:
         op_type = op_of.get(case.name.split("_expanded")[0], op_of[case.name])
-        group = group_of.get(case.name, "other")
         inputs, outputs = data[0]
         given, wanted = ([_array(value) for value in side] for side in (inputs, outputs))
-        cases.append(NodeCase(case.name, group, op_type, model, given, wanted))
-    return sorted(cases, key=lambda case: case.name)
+        cases.append((case.name, op_type, model, given, wanted))
+    return sorted(cases, key=lambda case: case[0])
 
 
 def _array(value: Any) -> Any:
