@@ -36,14 +36,14 @@ TINYML_TURNS_OF(queue_add)
 TINYML_TURNS_OF(queue_next)
 
 /* Places count from 1. A turn is a move up; `high` is the largest place that can be above it. */
-__attribute__((noinline)) static void queue_add(struct queue *to, struct queue_entry entry)
+__attribute__((noinline)) static void queue_add(struct queue *to, float score, int32_t index)
 {
 	struct queue_entry *heap = to->heap;
 	struct queue_entry *hole = &heap[to->count];
 	uint32_t high = (uint32_t)to->most / 2u;
 	uint32_t up = (uint32_t)++to->count / 2u;
 
-	if (high != 0u && up != 0u && real_less(heap[up - 1u].score, entry.score)) {
+	if (high != 0u && up != 0u && real_less(heap[up - 1u].score, score)) {
 		for (;;) {
 			TINYML_COUNT(queue_add);
 			*hole = heap[up - 1u];
@@ -53,12 +53,13 @@ __attribute__((noinline)) static void queue_add(struct queue *to, struct queue_e
 			if (high == 0u || up == 0u) {
 				break;
 			}
-			if (!real_less(heap[up - 1u].score, entry.score)) {
+			if (!real_less(heap[up - 1u].score, score)) {
 				break;
 			}
 		}
 	}
-	*hole = entry;
+	hole->score = score;
+	hole->index = index;
 }
 
 /* The best entry, which leaves. A turn is a move down, or finds that the last entry fits; `high` is

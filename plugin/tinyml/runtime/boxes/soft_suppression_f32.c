@@ -143,7 +143,7 @@ soft_suppression_decide(const struct tinyml_suppression *p,
 	if (stayed) {
 		soft_suppression_keep(p, limits, s, y);
 	}
-	queue_add(&s->left, *next);
+	queue_add(&s->left, next->score, next->index);
 }
 
 /*

@@ -87,7 +87,7 @@ static inline struct queue suppression_collect(const struct tinyml_suppression *
 	for (int32_t i = 0; i < p->boxes; i++) {
 		if (real_below(least, scores[i])) {
 			all.most = i + 1;
-			queue_add(&all, (struct queue_entry){scores[i], i});
+			queue_add(&all, scores[i], i);
 		}
 	}
 	return all;

@@ -46,7 +46,7 @@ __attribute__((noinline)) static void suppression_f32_keep(struct suppression_f3
 	y->indices[s->found] = index;
 	y->scores[s->found] = score;
 	s->found++;
-	queue_add(&s->left, (struct queue_entry){score, mark});
+	queue_add(&s->left, score, mark);
 }
 
 /* The first turn of a box. */
