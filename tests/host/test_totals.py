@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from tests.support.ways_by_data import Subject, soft, subjects
 from tinyml import harness
 from tinyml.base.errors import TinymlError
 from tinyml.harness import program_build
+from tinyml.harness.tools import host_compiler
 
 BOXES = program_build.RUNTIME_C / "boxes"
+TWO_CALLS = Path(__file__).parents[1] / "support" / "two_suppressions.c"
 STATEMENT = re.compile(r"^\t+((?:calls|turns)_of_(\w+))\(([^;]+)\);", re.MULTILINE)
 SUBJECTS = {one.name: one for one in subjects()}
 FEW = (soft("soft boxes, 2 of 3", 2, 3), soft("soft boxes, 2 of 4", 2, 4))
@@ -61,6 +64,33 @@ def test_every_total_is_tried() -> None:
 )
 def test_no_run_exceeds_a_total(subject: Subject) -> None:
     run_checked(subject)
+
+
+def run_two(folder: Path, sources: Path) -> subprocess.CompletedProcess[str]:
+    """Two calls of each kernel, of which only the first has totals."""
+    image = folder / "two"
+    names = ("suppression_f32.c", "soft_suppression_f32.c")
+    files = [TWO_CALLS, *(sources / name for name in names)]
+    paths = [f"-I{sources}", f"-I{program_build.RUNTIME_INCLUDE}"]
+    flags = ("-std=c11", "-O1", *program_build.SANITIZERS, *program_build.WARNINGS)
+    subprocess.run([host_compiler().path, *flags, *paths, *files, "-o", image], check=True, timeout=120)
+    return subprocess.run([image], check=False, capture_output=True, text=True, timeout=300)
+
+
+def test_totals_are_those_of_one_call(tmp_path: Path) -> None:
+    done = run_two(tmp_path, BOXES)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", ["suppression_f32.c", "soft_suppression_f32.c"])
+def test_a_total_that_is_kept_for_the_next_call_is_found(file: str, tmp_path: Path) -> None:
+    """The seeded fault: nothing is forgotten."""
+    shutil.copytree(BOXES, tmp_path / "boxes")
+    source = tmp_path / "boxes" / file
+    text = source.read_text()
+    assert "TINYML_FORGET_TOTAL(" in text
+    source.write_text(re.sub(r"TINYML_FORGET_TOTAL\(\w+\);", ";", text))
+    assert "!= 0" in run_two(tmp_path, tmp_path / "boxes").stderr
 
 
 @pytest.mark.parametrize("file, statement, function", stated(), ids=lambda value: value.partition("(")[0])
