@@ -27,6 +27,8 @@ TWISTER_SECONDS = 3600  # a dozen builds
 QEMU_SECONDS = 300  # of a busy machine
 SAME_RUN = "TC_RUNID=same"
 """Twister gives the compiler a random number in each run of a test, so that ccache would know no object."""
+NO_RANLIB = "CMAKE_C_ARCHIVE_FINISH="
+"""As in short_lived/west.conf, which Twister does not read."""
 
 
 def short_lived() -> dict[str, str]:
@@ -38,6 +40,7 @@ def short_lived() -> dict[str, str]:
         "TINYML_TEST_ZEPHYR_LISTS": str(workspace.cache_folder() / "zephyr-lists"),
         # CMake asks for Python's folders through distutils, and setuptools' own takes 0.3 s to import
         "SETUPTOOLS_USE_DISTUTILS": "stdlib",
+        "WEST_CONFIG_GLOBAL": str(SHORT_LIVED / "west.conf"),
     }
 
 
@@ -170,7 +173,17 @@ def twister(
     words: list[str | Path] = [word for folder in folders for word in ("-T", folder)]
     words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
-    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", f"-x={SAME_RUN}"]
+    command: list[str | Path] = [
+        "west",
+        "twister",
+        *words,
+        "-O",
+        out,
+        "-j",
+        "2",
+        f"-x={SAME_RUN}",
+        f"-x={NO_RANLIB}",
+    ]
     command += [] if "--no-clean" in options else ["--clobber-output"]
     said = run([*command, *options], cwd, check=False, timeout_seconds=TWISTER_SECONDS, more=more)
     report = out / "twister.json"
