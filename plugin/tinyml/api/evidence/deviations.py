@@ -189,6 +189,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "Steps halve, or two counters move.",
     ),
     Deviation(
+        "15.4",
+        ADVISORY,
+        "more than one break in a loop",
+        "Loops over a queue of boxes stop at a limit that is fixed, at the end of the queue, or at the place that they "
+        "look for; one condition for all would compare more in each turn.",
+    ),
+    Deviation(
         "15.5", ADVISORY, "more than one return", "Functions check their arguments first and return an error."
     ),
     Deviation("15.7", REQUIRED, "else if without else", "Nothing is to be done in the other case."),
