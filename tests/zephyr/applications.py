@@ -34,27 +34,32 @@ SAMPLES_WITH_TESTS = ("digits", "mlperf_tiny")
 """The first runs on more boards than its sample.yaml names; Twister only starts the second."""
 
 
+TOGETHER = ("adapt", "feed", "watch")
+"""Those of tests/zephyr whose tests are also in one image, which test_together.py builds."""
+
 LEFT_TO_DEEP = {
     "sample.tinyml.custom_operator": "test_build.py compiles its operator",
     "sample.tinyml.sensor_fusion": "no device, no state: trees are tested on the host and on emulated cores",
     "sample.tinyml.gesture": "gesture.stream is the same with the sensor's FIFO",
     "sample.tinyml.gesture_attention": "the source of gesture; its model runs on the host in test_samples.py",
-    "sample.tinyml.gesture_own": "the sensor of gesture; test_adapt.py learns in Zephyr",
+    "sample.tinyml.gesture_own": "the sensor of gesture; test_together.py learns in Zephyr",
     "sample.tinyml.vibration_own": "the sensor of gesture; thresholds are tested on the host",
     "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_arenas.py",
     "sample.tinyml.vibration": "the sensor of gesture, a front end as in feed",
     "sample.tinyml.person": "the camera of people, and decisions as in wake_word.slow",
     "sample.tinyml.person.slow": "person, and wake_word.slow",
-    "sample.tinyml.wake_word_own": "the microphone of wake_word; test_adapt.py learns in Zephyr",
+    "sample.tinyml.wake_word_own": "the microphone of wake_word; test_together.py learns in Zephyr",
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "sample.tinyml.player": "player.slots plays the same model from a slot",
     "sample.tinyml.player.slots": "test_slots.py deploys to it",
-    "tinyml.adapt.settings": "test_adapt.py builds it with more options, and runs its tests",
+    "tinyml.adapt.settings": "test_together.py runs its tests",
     "tinyml.adapt.later": "adapt.settings, and the work queue",
+    "tinyml.feed": "test_together.py runs its tests",
     "tinyml.slots.user": "slots, and userspace",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",
     "tinyml.watch": "watch.settings is the same with counts that a restart keeps",
+    "tinyml.watch.settings": "test_together.py runs its tests",
     "tinyml.threads.exclusive": "threads.check, with another choice of arenas",
     "tinyml.threads.shared": "threads.check is the same with the check of claims",
 }

@@ -14,7 +14,7 @@ import yaml
 from sklearn.datasets import load_digits
 
 from tests.depth import is_deep
-from tests.zephyr.applications import LEFT_TO_DEEP, NATIVE, Pair, left_out, pairs, why_not
+from tests.zephyr.applications import LEFT_TO_DEEP, NATIVE, TOGETHER, Pair, left_out, pairs, why_not
 from tests.zephyr.building import DIGITS, ROOT, TWISTER_SECONDS, change_model, copy_of_digits, run, twister
 from tests.zephyr.feed import make_expected
 from tests.zephyr.played import sample_for
@@ -119,7 +119,7 @@ def test_every_board_runs_something_in_make_test() -> None:
     always = {pair.test for pair in pairs() if pair.always}
     assert always == {pair.test for pair in pairs()} - LEFT_TO_DEEP.keys()
     own = {pair.folder for pair in pairs() if pair.folder.parent.name == "zephyr"}
-    built = {ROOT / "tests" / "zephyr" / "adapt"}  # by test_adapt.py
+    built = {ROOT / "tests" / "zephyr" / part for part in TOGETHER}  # by test_together.py
     assert own - built == own & {pair.folder for pair in pairs() if pair.always}
     boards = {pair.board for pair in pairs() if pair.always}
     elsewhere = {"qemu_cortex_m4", "qemu_cortex_m7"}  # test_arenas.py has the first; the second has its C

@@ -1,8 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A model that learns and is watched in Zephyr: over the host service, and across a restart.
+"""One image for this computer: tests in C of models that learn, are fed from an interrupt, and are watched.
 
-One image has the tests in C, too.
+A computer also connects to it, teaches a model, reads its counters, and does so again after a restart.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import tinyml
 from tests.support.adapting import GESTURE, examples
+from tests.zephyr.applications import TOGETHER
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, run
 
 pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
 SAVED_SECONDS = 4
 """The program saves its counters every second of its own clock, which cannot be asked for."""
 NATIVE = "native_sim/native/64"
-APP = ROOT / "tests" / "zephyr" / "adapt"
+HERE = ROOT / "tests" / "zephyr"
 NO_TESTS = "-test=none::none"
 """The image waits for a computer instead of running its tests."""
 
@@ -50,15 +52,15 @@ def started(image: Path, flash: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The application of the tests in C, with the host service and counters."""
-    folder = tmp_path_factory.mktemp("adapt")
-    run(["west", "build", "-b", NATIVE, "-d", folder, APP, "--", "-DEXTRA_CONF_FILE=host.conf"], folder)
+    folder = tmp_path_factory.mktemp("together")
+    run(["west", "build", "-b", NATIVE, "-d", folder, HERE / "together"], folder)
     return folder / "zephyr" / "zephyr.exe"
 
 
-def test_what_is_learnt_is_saved(image: Path, tmp_path: Path) -> None:
-    """The tests in C, which `make test-deep` also runs with Twister."""
-    command = [str(image), f"-flash={tmp_path / 'flash.bin'}", "-no-rt"]
+@pytest.fixture(scope="module")
+def printed(image: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the tests in C print."""
+    command = [str(image), f"-flash={tmp_path_factory.mktemp('flash') / 'flash.bin'}", "-no-rt"]
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -67,10 +69,31 @@ def test_what_is_learnt_is_saved(image: Path, tmp_path: Path) -> None:
             if "PROJECT EXECUTION" in line:
                 break
         process.kill()
-    assert "PROJECT EXECUTION SUCCESSFUL" in lines[-1], "".join(lines)
-    names = re.findall(r"^ZTEST\(tinyml_adapt, (\w+)\)$", (APP / "src" / "main.c").read_text(), re.MULTILINE)
-    assert {name for name in names if any(f"PASS - {name} " in line for line in lines)} == set(names)
-    assert len(names) == 6
+    return lines
+
+
+@pytest.mark.parametrize("part,count", [*zip(TOGETHER, (6, 2, 5), strict=True)])
+def test_in_c(printed: list[str], part: str, count: int) -> None:
+    assert "PROJECT EXECUTION SUCCESSFUL" in printed[-1], "".join(printed)
+    source = (HERE / part / "src" / "main.c").read_text()
+    names = re.findall(r"^ZTEST\((\w+), (\w+)\)$", source, re.MULTILINE)
+    said = "".join(printed)
+    assert len(names) == count
+    assert [f"{suite}.{name}" for suite, name in names if f"- PASS - [{suite}.{name}] " not in said] == []
+
+
+def models_of(part: str) -> list[dict[str, object]]:
+    """Those of an application, with the files as seen from their folder."""
+    models: list[dict[str, object]] = yaml.safe_load((HERE / part / "tinyml.yaml").read_text())["models"]
+    for model in models:
+        for key in ("file", "watch_data"):
+            if key in model:
+                model[key] = (HERE / part / str(model[key])).resolve()
+    return models
+
+
+def test_the_image_has_the_models_of_its_parts() -> None:
+    assert models_of("together") == [model for part in TOGETHER for model in models_of(part)]
 
 
 def test_a_computer_teaches_it_and_a_restart_keeps_it(image: Path, tmp_path: Path) -> None:
