@@ -146,6 +146,15 @@ def test_the_graph_names_attributes_and_weights(report: Report) -> None:
     assert facts_shown["pads"] == "1x1x1x1"
 
 
+def test_the_graph_rounds_numbers(report: Report) -> None:
+    conv = next(index for index, layer in enumerate(report.layers) if layer.op == "Conv")
+    attributes = {**report.layers[conv].attributes, "epsilon": "9.999999747378752e-06", "name": "e.g"}
+    changed = replace(report.layers[conv], attributes=attributes)
+    page = html.page(replace(report, layers=[*report.layers[:conv], changed, *report.layers[conv + 1 :]]))
+    (graph,) = re.findall(r'<svg[^>]*class="graph".*?</svg>', page, re.DOTALL)
+    assert "epsilon 1e-05, name e.g" in graph
+
+
 def test_flash_lies_together_by_kind(report: Report) -> None:
     """Layers of one kind fill one rectangle, without a gap."""
     layers = report.layers[:4]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,10 @@ import pytest
 
 from tests.support.browser import Browser, browser
 from tinyml import harness
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, ToolError
 from tinyml.datasets import recordings
 from tinyml.features.settings import from_mapping
+from tinyml.harness.tools import web_compiler
 from tinyml.ir import Shape
 from tinyml.pipeline import Options, compile_model
 from tinyml.report.web import giving
@@ -40,8 +40,11 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def tools(request: pytest.FixtureRequest) -> None:
-    if "tmp_path" in request.fixturenames and not (shutil.which("clang") and shutil.which("wasm-ld")):
-        pytest.skip("no clang and wasm-ld here")
+    if "tmp_path" in request.fixturenames:
+        try:
+            web_compiler()
+        except ToolError as error:
+            pytest.skip(str(error))
 
 
 @pytest.mark.parametrize(

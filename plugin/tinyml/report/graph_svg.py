@@ -95,9 +95,17 @@ def _detail(layer: LayerFacts) -> str:
     )
     parts = [shape_text(weights)] if weights else []
     shown = {name: value for name, value in layer.attributes.items() if name not in HIDDEN}
-    parts += [f"{name} {value}" for name, value in shown.items() if value not in PLAIN]
+    parts += [f"{name} {_rounded(value)}" for name, value in shown.items() if value not in PLAIN]
     parts += [ACTIVATIONS[limits]] if (limits := layer.attributes.get("clamp", "")) in ACTIVATIONS else []
     return ", ".join(parts)
+
+
+def _rounded(value: str) -> str:
+    """A number with six digits, such as 1e-05 for the float32 nearest to it; other texts as they are."""
+    try:
+        return f"{float(value):.6g}" if "." in value or "e" in value else value
+    except ValueError:
+        return value
 
 
 def _port(ports: Sequence[dict[str, object]], what: str, x: float, rank: int) -> str:
