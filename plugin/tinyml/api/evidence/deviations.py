@@ -192,8 +192,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "15.4",
         ADVISORY,
         "more than one break in a loop",
-        "Loops over a queue of boxes stop at a limit that is fixed, at the end of the queue, or at the place that they "
-        "look for; one condition for all would compare more in each turn.",
+        "Loops over a queue of boxes stop at a limit that is fixed, at the end of the queue, or at the place "
+        "that they look for; one condition for all would compare more in each turn.",
     ),
     Deviation(
         "15.5", ADVISORY, "more than one return", "Functions check their arguments first and return an error."
