@@ -91,7 +91,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("-m tools.quantized_models", ("docs/quantize.md",), "the quantiser", f"minutes, {MODELS}"),
     Command(
         "-m tools.page_tables",
-        ("docs/rows.md", "docs/measure.md", "docs/npu.md", "docs/features.md", "docs/decoders.md"),
+        (
+            "docs/rows.md",
+            "docs/measure.md",
+            "docs/npu.md",
+            "docs/features.md",
+            "docs/decoders.md",
+            "samples/writer/README.rst",
+        ),
         "memory plans or kernels: tables of figures in guides",
         f"minutes, {MODELS}, QEMU, clang-19, Vela",
     ),

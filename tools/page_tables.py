@@ -19,17 +19,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml.bench.measure import measure
-from tinyml.cores.machines import MACHINES
-from tinyml.harness import run_files
 from tinyml.pipeline import Compiled, Options, compile_model
-from tools import transformer_figures
+from tools import transformer_figures, writer_tables
 
 M4 = "qemu-cortex-m4"
 ROWS = (
@@ -53,12 +49,6 @@ NPU = (
     ("image classification", "mlperf_resnet_int8"),
 )
 FEATURES = ROOT / "benchmarks" / "features.json"
-DECODER_CORES = {
-    "Cortex-M3, without an FPU": "qemu-cortex-m3",
-    "Cortex-M4": M4,
-    "Cortex-M7": "qemu-cortex-m7",
-    "Cortex-M55": "qemu-cortex-m55",
-}
 CORES = {
     "Cortex-M0, M0+": "qemu-cortex-m0",
     "Cortex-M3": "qemu-cortex-m3",
@@ -131,35 +121,13 @@ def transforms_table() -> Iterator[str]:
         yield f"| {title} | {' | '.join(cells)} |"
 
 
-def writer(target: str) -> Compiled:
-    return compile_model(ROOT / "samples/writer/model.onnx", Options("writer", target, "portable"))
-
-
-def decoder_table() -> Iterator[str]:
-    """One run of samples/writer for the first row of its caches, and one for the last."""
-    yield "| Core | arena | caches | weights | instructions, first character | last character |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for title, machine in DECODER_CORES.items():
-        made = writer(MACHINES[machine].target.name)
-        last = made.graph.tensors[made.graph.states[0].tensor].shape[2] - 1
-        steps = [{"character": np.array([[1]]), "position": np.array([place])} for place in (0, last)]
-        samples = [{name: value.astype(np.int32) for name, value in step.items()} for step in steps]
-        counted = run_files(made.files, machine, samples).instructions or [0, 0]
-        yield f"| {title} | {' | '.join(f'{n:,}' for n in (*decoder_bytes(made), *counted))} |"
-
-
-def decoder_bytes(made: Compiled) -> tuple[int, int, int]:
-    states = sum(made.graph.tensors[state.tensor].bytes for state in made.graph.states)
-    return made.summary["arena_bytes"], states, made.summary["weights_bytes"]
-
-
 def transformer_table() -> Iterator[str]:
     """A transformer of KWT-1's size, with random weights."""
     yield "| Core | RAM, in parts | RAM | instructions | per multiplication |"
     yield "|---|---:|---:|---:|---:|"
     model = transformer_figures.quantized()
     for title in ("Cortex-M4", "Cortex-M55"):
-        found = transformer_figures.figures(model, DECODER_CORES[title])
+        found = transformer_figures.figures(model, writer_tables.CORES[title])
         counts = (found.apart_bytes, found.arena_bytes, found.instructions)
         yield f"| {title} | {' | '.join(f'{n:,}' for n in counts)} | {found.per_mac:.2f} |"
 
@@ -169,16 +137,25 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "vectors": ("measure.md", vectors_table),
     "npu": ("npu.md", npu_table),
     "transforms": ("features.md", transforms_table),
-    "decoder": ("decoders.md", decoder_table),
+    "decoder": ("decoders.md", writer_tables.decoder_table),
+    "writer": ("../samples/writer/README.rst", writer_tables.sample_table),
     "transformer": ("quantize.md", transformer_table),
 }
 """By the mark around them: the page, and the lines."""
 
 
+def marks(page: Path, mark: str) -> tuple[str, str]:
+    """The lines around a table: comments of the page's language."""
+    if page.suffix == ".rst":
+        return f".. {mark}\n\n", f"\n.. /{mark}\n"
+    return f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
+
+
 def written(page: Path, mark: str) -> str:
     """The table that a page has now."""
     text = page.read_text(encoding="utf-8")
-    match = re.search(rf"(?s)<!-- {mark} -->\n(.*?)<!-- /{mark} -->", text)
+    start, end = map(re.escape, marks(page, mark))
+    match = re.search(rf"(?s){start}(.*?){end}", text)
     if match is None:
         raise SystemExit(f"{page} has no marks for {mark}")
     return match[1]
@@ -189,8 +166,9 @@ def write(mark: str) -> None:
     page = ROOT / "docs" / name
     new = "".join(f"{line}\n" for line in lines())
     text = page.read_text(encoding="utf-8")
-    old = f"<!-- {mark} -->\n{written(page, mark)}<!-- /{mark} -->"
-    page.write_text(text.replace(old, f"<!-- {mark} -->\n{new}<!-- /{mark} -->"), encoding="utf-8")
+    start, end = marks(page, mark)
+    old = f"{start}{written(page, mark)}{end}"
+    page.write_text(text.replace(old, f"{start}{new}{end}"), encoding="utf-8")
 
 
 def stale() -> list[str]:

@@ -1,9 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Print what the application prints, computed in numpy by the operators: ``python expected.py``."""
+"""Print what the application prints, computed in numpy by the operators: ``python expected.py [MODEL]``."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ BEGINNINGS = ("A function ", "This is ")
 class Writer:
     """The application's choices: the same random numbers, in the same order."""
 
-    def __init__(self) -> None:
-        compiled = tinyml.compile(HERE / "model.onnx", target="host")
+    def __init__(self, model: str) -> None:
+        compiled = tinyml.compile(HERE / model, target="host")
         self.graph = compiled.built.graph
         self.machine = Interpreter(self.graph)
         self.state = 1
@@ -62,7 +63,7 @@ def lines(text: str) -> list[str]:
 
 
 def main() -> None:
-    writer = Writer()
+    writer = Writer(sys.argv[1] if len(sys.argv) > 1 else "model.onnx")
     for beginning in BEGINNINGS:
         print("\n".join(lines(writer.text(beginning))))
     print("writer: done")

@@ -1,8 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Train the language model on the prose of Python's language reference, and write ``model.onnx``.
+"""Train the language model on the prose of Python's language reference, and write ``model_float.onnx``
+and ``model.onnx``, its int8 form.
 
-    python train.py
+    python train.py [FOLDER]
 
 In numpy, with Adam; the last third of the steps computes with the weights that four bits stand for, so
 that the model learns to live with them. Every tenth paragraph is held back; it gives the loss.
@@ -16,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from export import write
 from language_model import LENGTH, Array, Weights, first_weights, loss, rounded
-from text import CHARACTERS, paragraphs
+from quantize import quantize
+from text import CHARACTERS, held_back, learnt, numbers
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 HERE = Path(__file__).resolve().parent
@@ -26,18 +28,13 @@ RATE = 3e-3
 SEED = 39
 
 
-def numbers(lines: list[str]) -> Array:
-    table = {character: number for number, character in enumerate(CHARACTERS)}
-    return np.array([table[character] for line in lines for character in line + "\n"])
-
-
 def batch(text: Array, random: np.random.Generator) -> tuple[Array, Array]:
     starts = random.integers(0, len(text) - LENGTH, SAMPLES)
     places = starts[:, None] + np.arange(LENGTH)
     return text[places], text[places + 1]
 
 
-def held_back(weights: Weights, text: Array) -> float:
+def held_back_loss(weights: Weights, text: Array) -> float:
     """The loss of the text, a stretch at a time."""
     count = (len(text) - 1) // LENGTH
     places = np.arange(count)[:, None] * LENGTH + np.arange(LENGTH)
@@ -64,19 +61,21 @@ def train(text: Array, test: Array) -> Weights:
                 change = change + 0.05 * weights[name]
             weights[name] = (weights[name] - rate * change).astype(np.float32)
         if step % 100 == 99:
-            print(f"step {step + 1}: loss {value:.3f}, held back {held_back(used, test):.3f}", flush=True)
+            print(
+                f"step {step + 1}: loss {value:.3f}, held back {held_back_loss(used, test):.3f}", flush=True
+            )
     return weights
 
 
 def main() -> None:
-    lines = paragraphs()
-    learnt = numbers([line for number, line in enumerate(lines) if number % 10])
-    test = numbers(lines[::10])
-    print(f"{len(learnt)} characters to learn from, {len(test)} held back; {len(CHARACTERS)} different ones")
+    text, test = numbers(learnt()), numbers(held_back())
+    print(f"{len(text)} characters to learn from, {len(test)} held back; {len(CHARACTERS)} different ones")
     with threadpool_limits(1):  # so that nothing but the seed decides the result
-        weights = train(learnt, test)
-    print(f"with four bits: held back {held_back(rounded(weights), test):.3f} nats per character")
-    write(weights, Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "model.onnx")
+        weights = train(text, test)
+    print(f"with four bits: held back {held_back_loss(rounded(weights), test):.3f} nats per character")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    write(weights, folder / "model_float.onnx")
+    quantize(folder / "model_float.onnx", folder / "model.onnx")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.person": "the camera of people, and decisions as in wake_word.slow",
     "sample.tinyml.person.slow": "person, and wake_word.slow",
     "sample.tinyml.wake_word_own": "the microphone of wake_word; test_together.py learns in Zephyr",
+    "sample.tinyml.writer.float": "writer, with a model that runs on the host in test_writer.py",
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "sample.tinyml.player": "player.slots plays the same model from a slot",
