@@ -19,7 +19,7 @@ from tools import samples, workspace
 NATIVE = "native_sim/native/64"
 DIGITS_BOARDS = {
     "qemu_cortex_m3": False,
-    "qemu_cortex_m4": False,  # DSP instructions; test_arenas.py runs the sample on it. Ours, as is the next
+    "qemu_cortex_m4": False,  # DSP instructions; test_memories.py runs the sample on it. Ours, as is the next
     "qemu_cortex_m7": False,
     "mps2/an521/cpu0": True,  # Cortex-M33 without DSP
     "mps3/corstone300/an547": True,  # Cortex-M55 with MVE
@@ -44,7 +44,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.gesture_attention": "the source of gesture; its model runs on the host in test_samples.py",
     "sample.tinyml.gesture_own": "the sensor of gesture; test_together.py learns in Zephyr",
     "sample.tinyml.vibration_own": "the sensor of gesture; thresholds are tested on the host",
-    "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_arenas.py",
+    "sample.tinyml.two_models": "its parts: the sensor of gesture, the models of test_memories.py",
     "sample.tinyml.vibration": "the sensor of gesture, a front end as in feed",
     "sample.tinyml.person": "the camera of people, and decisions as in wake_word.slow",
     "sample.tinyml.person.slow": "person, and wake_word.slow",

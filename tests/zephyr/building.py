@@ -119,10 +119,17 @@ def copy_of_digits(folder: Path) -> Path:
 
 
 def west_build(
-    app: Path, folder: Path, board: str, *cmake: str, under: Sequence[str] = (), compiled: bool = True
+    app: Path,
+    folder: Path,
+    board: str,
+    *cmake: str,
+    under: Sequence[str] = (),
+    compiled: bool = True,
+    sysbuild: bool = False,
 ) -> Build:
     """`west build` from scratch, or CMake only; ``under`` is a command that runs it (`unshare --net`)."""
     west: list[str | Path] = ["west", "build", *([] if compiled else ["--cmake-only"]), "-p", "always"]
+    west += ["--sysbuild"] if sysbuild else []
     run([*under, *west, "-b", board, "-d", folder, app, "--", *cmake], app)
     return Build(app, folder)
 

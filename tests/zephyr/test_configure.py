@@ -42,7 +42,7 @@ def kernel_of(app: Path) -> str:
 def test_models_in_cmake_that_are_optimised_for_size_without_an_fpu(tmp_path: Path) -> None:
     """Two models, no manifest, kernels of one library; the user turns the FPU off.
 
-    test_placement.py has an image with the FPU, test_build.py models that are optimised as usual.
+    test_memories.py has an image with the FPU, test_build.py models that are optimised as usual.
     """
     app = copy_of_digits(tmp_path / "app")
     (app / "tinyml.yaml").unlink()

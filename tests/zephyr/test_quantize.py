@@ -1,9 +1,13 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A float model in an application: the build makes it int8, once."""
+"""A float model in an application that sysbuild builds: the build makes it int8, once.
+
+Our variables reach the image of sysbuild.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,7 +18,7 @@ import yaml
 from sklearn.datasets import load_digits
 
 from tests.depth import is_deep
-from tests.zephyr.building import DIGITS, Build, copy_of_digits, west_build
+from tests.zephyr.building import DIGITS, Build, copy_of_digits, run, west_build
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +28,15 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     CMake makes and compiles the int8 model. `make test-deep` builds and runs the image.
     """
     app = copy_of_digits(tmp_path_factory.mktemp("quantize") / "app")
+    (app / "tinyml.yaml").unlink()
     shutil.copy(DIGITS / "model_float.onnx", app / "model_float.onnx")
     calibrate(app, 100)
-    entry = {"name": "digits", "file": "model_float.onnx"}
+    entry = {"name": "digits", "file": "model_float.onnx", "budget": {"ram": "20K"}}
     quantize = {"calibration": "calib.npz", "method": "minmax", "int16": ["dense"]}
-    (app / "tinyml.yaml").write_text(yaml.safe_dump({"models": [{**entry, "quantize": quantize}]}))
-    return west_build(app, app / "build", "qemu_cortex_m3", compiled=is_deep())
+    (app / "other.yaml").write_text(yaml.safe_dump({"models": [{**entry, "quantize": quantize}]}))
+    settings = ("-DTINYML_MANIFEST=other.yaml", "-DTINYML_TARGET=cortex-m0")
+    west_build(app, app / "build", "qemu_cortex_m3", *settings, compiled=is_deep(), sysbuild=True)
+    return Build(app, app / "build" / "app")
 
 
 def calibrate(app: Path, count: int) -> None:
@@ -43,6 +50,12 @@ def test_the_build_makes_the_model_int8(build: Build) -> None:
     assert "tinyml_dense_s16" in source
     assert re.search(r"tinyml_conv\w*_s8\(|arm_convolve", source)
     assert "conv_f32" not in source
+
+
+def test_variables_reach_the_image_of_sysbuild(build: Build) -> None:
+    assert json.loads(build.generated("digits.json"))["target"] == "cortex-m0"
+    told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.app)
+    assert "--limit=ram=20480,the budget of model digits" in told
 
 
 @pytest.mark.deep

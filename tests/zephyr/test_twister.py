@@ -122,7 +122,7 @@ def test_every_board_runs_something_in_make_test() -> None:
     built = {ROOT / "tests" / "zephyr" / part for part in TOGETHER}  # by test_together.py
     assert own - built == own & {pair.folder for pair in pairs() if pair.always}
     boards = {pair.board for pair in pairs() if pair.always}
-    elsewhere = {"qemu_cortex_m4", "qemu_cortex_m7"}  # test_arenas.py has the first; the second has its C
+    elsewhere = {"qemu_cortex_m4", "qemu_cortex_m7"}  # test_memories.py has the first; the second has its C
     assert boards == {pair.board for pair in pairs()} - elsewhere
     assert left_out(pairs()[:1], [pairs()[0].board]) == []
 
