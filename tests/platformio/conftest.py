@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,15 @@ class Project:
         path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def lend_bytecode(own: Path, copy: Path) -> None:
+    """Put Python's bytecode of ``own`` beside a copy with the same dates, where it need not be made again."""
+    for path in copy.rglob("*.py"):
+        made = Path(cache_from_source(own / path.relative_to(copy)))
+        if made.is_file():
+            (path.parent / "__pycache__").mkdir(exist_ok=True)
+            shutil.copy(made, path.parent / "__pycache__")
 
 
 def platform(name: str) -> str:

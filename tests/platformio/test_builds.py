@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
+from tests.platformio.conftest import REPOSITORY, MakeProject, Project, lend_bytecode, platform
 from tests.platformio.digits import HOST, QEMU, SAMPLE, answers, built, sample
 
 DIGITS = REPOSITORY / "samples" / "digits"
@@ -26,6 +26,7 @@ def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path)
     library = tmp_path / "library"
     shutil.copytree(REPOSITORY / "plugin", library / "plugin", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "library.json", library)
+    lend_bytecode(REPOSITORY / "plugin", library / "plugin")
     project = sample(make_project(HOST)).of_a_copy
     project.write("platformio.ini", f"[env]\nlib_deps = symlink://{library}\n{HOST}")
     model = project.folder / "models" / "digits.onnx"
@@ -50,7 +51,7 @@ def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path)
     assert built(project.build()) == []
 
 
-def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
+def test_a_changed_option_or_model_regenerates(make_project: MakeProject) -> None:
     project = sample(make_project(HOST))
     project.write("tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx}\n")
     project.build()
@@ -65,14 +66,14 @@ def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
     project.write("tinyml.yaml", f"models:\n  - {model}\n")
     assert "digits.onnx" in built(project.build())
     assert built(project.build()) == []
+    (project.folder / "tinyml.yaml").unlink()
+    a_broken_model_stops_the_build_and_a_good_one_heals_it(project)
 
 
-def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: MakeProject) -> None:
+def a_broken_model_stops_the_build_and_a_good_one_heals_it(project: Project) -> None:
     """Nothing stale survives a model that is broken, or removed."""
-    project = sample(make_project(HOST))
     model = project.folder / "models" / "digits.onnx"
     good = model.read_bytes()
-    project.build()
     model.write_bytes(b"this is not a model")
     output = project.fail()
     assert "tinyml: error:" in output
@@ -80,6 +81,7 @@ def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: Ma
     assert not project.generated("digits.c").exists()
     model.write_bytes(good)
     project.build()
+    assert project.generated("digits.c").exists()
     model.unlink()
     output = project.fail()
     assert "tinyml: no models found; put .onnx or .tflite files into models/" in output
@@ -87,47 +89,26 @@ def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: Ma
     assert not list(project.generated(".").glob("*"))
 
 
-def test_paths_with_spaces(make_project: MakeProject) -> None:
-    project = sample(make_project(HOST, name="my project"))
-    shutil.move(project.folder / "models" / "digits.onnx", project.folder / "models" / "my digits.onnx")
-    project.write(
-        "platformio.ini",
-        (project.folder / "platformio.ini").read_text()
-        + "custom_tinyml_models = digits=models/my digits.onnx\n",
-    )
-    project.build()
-    done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
-    assert len(answers(done.stdout)) == 3
-
-
 def test_two_environments_with_different_models(make_project: MakeProject) -> None:
-    """Each environment compiles its own models, whatever separators their paths are written with."""
+    """Each environment compiles its own models, whatever separators their paths are written with.
+
+    The paths of the project and of a model have spaces.
+    """
     ini = (
-        f"{HOST}custom_tinyml_models = digits=models\\digits.onnx\n"
+        f"{HOST}custom_tinyml_models = digits=models\\my digits.onnx\n"
         f"[env:float]\n{platform('host')}\ncustom_tinyml_models =\n    digits=models/model_float.onnx\n"
     )
-    project = sample(make_project(ini))
+    project = sample(make_project(ini, name="my project"))
+    shutil.move(project.folder / "models" / "digits.onnx", project.folder / "models" / "my digits.onnx")
     shutil.copy(DIGITS / "model_float.onnx", project.folder / "models")
     project.build()
     for environment in ("host", "float"):
         done = subprocess.run([project.program(environment)], capture_output=True, text=True, check=True)
         assert answers(done.stdout)[0] == "this is a 0"
+        assert len(answers(done.stdout)) == 3
     sources = [project.generated("digits.c", environment).read_text() for environment in ("host", "float")]
     assert ["_f32" in source for source in sources] == [False, True]
     assert ["_s8" in source for source in sources] == [True, False]
-
-
-def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
-    project = make_project(HOST)
-    shutil.copytree(SAMPLE / "models", project.folder / "models")
-    project.write("lib/reader/reader.h", "int read_nothing(void);\n")
-    project.write(
-        "lib/reader/reader.c",
-        '#include "reader.h"\n#include <digits.h>\nint read_nothing(void) { return digits_run(); }\n',
-    )
-    project.write("src/main.c", "#include <reader.h>\nint main(void) { return read_nothing(); }\n")
-    project.build()
-    subprocess.run([project.program()], check=True)
 
 
 def test_an_input_that_arrives_in_rows(make_project: MakeProject) -> None:
@@ -165,8 +146,10 @@ def test_an_input_that_arrives_in_rows(make_project: MakeProject) -> None:
     assert done.stdout == "7 6 5 4 3 2 1 0 alike\n"
 
 
-def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
-    """Few platforms for the host link it of themselves."""
+def test_private_libraries_see_the_headers_and_float_models_find_the_maths_library(
+    make_project: MakeProject,
+) -> None:
+    """Few platforms for the host link the maths library of themselves."""
     project = make_project(HOST)
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy"]
     nodes = [helper.make_node("Tanh", ["x"], ["t"]), helper.make_node("Softmax", ["t"], ["y"])]
@@ -175,13 +158,20 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
         helper.make_model(helper.make_graph(nodes, "squash", value[:1], value[1:])),
         project.folder / "models" / "squash.onnx",
     )
+    project.write("lib/reader/reader.h", "float read_nothing(void);\n")
+    project.write(
+        "lib/reader/reader.c",
+        '#include "reader.h"\n#include <squash.h>\n'
+        "float read_nothing(void) { return squash_run() == 0 ? squash_output()[0] : -1.0f; }\n",
+    )
     project.write(
         "src/main.c",
-        "#include <stdio.h>\n#include <squash.h>\n"
-        'int main(void) { squash_run(); printf("%.2f\\n", (double)squash_output()[0]); return 0; }\n',
+        "#include <stdio.h>\n#include <reader.h>\n#include <squash.h>\n"
+        'int main(void) { printf("%.2f %d\\n", (double)read_nothing(), SQUASH_OUTPUT_ELEMENTS); }\n',
     )
     project.build()
-    assert subprocess.run([project.program()], capture_output=True, text=True, check=True).stdout == "0.25\n"
+    said = subprocess.run([project.program()], capture_output=True, text=True, check=True).stdout
+    assert said == "0.25 4\n"
 
 
 @pytest.mark.tenth
