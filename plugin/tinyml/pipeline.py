@@ -149,13 +149,27 @@ def quantize_model(
     shapes: Mapping[str, Shape] | None = None,
     progress: Progress | None = None,
     operators: Sequence[Path] = (),
+    bounds: Mapping[str, int] | None = None,
 ) -> Result:
-    """From a float model file to int8, or the cached result."""
+    """From a float model file to int8, or the cached result. Bounds are the lengths of a decoder's caches."""
     from tinyml.quantize import cache
 
     outside.load(operators)
     outside.load_installed()
-    return cache.quantized(read_model(model), request, shapes, progress or silent)
+    file = read_model(model)
+    lengths = _lengths(file, shapes or {}, bounds) if bounds else shapes
+    return cache.quantized(file, request, lengths, progress or silent)
+
+
+def _lengths(file: ModelFile, shapes: Mapping[str, Shape], bounds: Mapping[str, int]) -> Mapping[str, Shape]:
+    """The shapes, with those of caches whose length is a bound; others say nothing about an int8 file."""
+    lengths, others = importers.stated_lengths(file, shapes, bounds)
+    if others:
+        raise ConfigError(
+            f"{', '.join(others)}: not the length of a cache that grows",
+            "give other bounds to the command that compiles the int8 model",
+        )
+    return lengths
 
 
 def read_graph(

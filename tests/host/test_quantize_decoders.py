@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
+import tinyml
 from tests.depth import is_deep
 from tests.support import decoders, growing_decoders
 from tests.support.decoders import STATES
@@ -172,3 +173,25 @@ def test_quantised_while_it_is_compiled(tmp_path: Path, capsys: pytest.CaptureFi
     arguments = ["--bound", "past_sequence_length=12", "--quantize", str(calibration)]
     assert cli.main(["verify", str(path), *arguments]) == 0
     assert "agrees on host" in capsys.readouterr().out
+
+
+def test_the_command_takes_the_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--bound` gives the file that `--shape` gives, as does the parameter in Python."""
+    shape = Growing("llama", layers=1, groups=1, many=2, size=8, longest=12)
+    path = tmp_path / "grows.onnx"
+    onnx.save(growing_decoders.model(shape, 5), path)
+    random = np.random.default_rng(5)
+    texts = [growing_decoders.samples(shape, growing_decoders.texts(shape, random)) for _ in range(4)]
+    data = written(texts, tmp_path)
+    command = ["quantize", str(path), "--calibration", str(data), "--method", "minmax"]
+    lengths = {"bound": ["--bound", "past_sequence_length=12"]}
+    lengths["shape"] = ["--shape", "past_key_values.0.key=1x1x12x8"]
+    for name, words in lengths.items():
+        assert cli.main([*command, "-o", str(tmp_path / f"{name}.onnx"), *words]) == 0
+    made = tinyml.quantize(path, data, method="minmax", bounds={"past_sequence_length": 12})
+    found = {made.content, *((tmp_path / f"{name}.onnx").read_bytes() for name in lengths)}
+    assert len(found) == 1
+    assert cached(compile_model(tmp_path / "bound.onnx", Options("net", "host"))) == ["int8"] * 2
+    capsys.readouterr()
+    assert cli.main([*command, "-o", str(tmp_path / "no.onnx"), *lengths["bound"], "--bound", "Other=3"]) == 1
+    assert "Other: not the length of a cache that grows" in " ".join(capsys.readouterr().err.split())

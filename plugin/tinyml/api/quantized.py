@@ -84,6 +84,7 @@ def quantize(
     max_loss: str | float | None = None,
     test: DataLike | None = None,
     shapes: Mapping[str, Shape] | None = None,
+    bounds: Mapping[str, int] | None = None,
     operators: Sequence[str | Path] = (),
     progress: Progress | None = None,
 ) -> QuantizedModel:
@@ -114,6 +115,7 @@ def quantize(
     :param test: data that is not used to calibrate, on which the report compares int8, mixed and int4
     :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for
         each open axis
+    :param bounds: the longest past of a decoder whose caches grow: ``{"past_sequence_length": 128}``
     :param operators: Python files with operators of your own, which stay float
     :param progress: is called with the name of a step, how much of it is done, and how much there is
     """
@@ -140,15 +142,18 @@ def quantize(
             test=held_out,
             core=core,
         )
-        return convert(source, request, progress, paths(operators))
+        return convert(source, request, progress, paths(operators), bounds)
 
 
 def convert(
-    model: Model, request: Request, progress: Progress | None = None, operators: Sequence[Path] = ()
+    model: Model,
+    request: Request,
+    progress: Progress | None = None,
+    operators: Sequence[Path] = (),
+    bounds: Mapping[str, int] | None = None,
 ) -> QuantizedModel:
     """Quantise with the settings of the command line and of manifests."""
     with model.file() as path:
-        result = quantize_model(
-            with_outputs(read_model(path), model.chosen), request, model.shapes, progress, operators
-        )
+        file = with_outputs(read_model(path), model.chosen)
+        result = quantize_model(file, request, model.shapes, progress, operators, bounds)
     return QuantizedModel(model.name, stored=result.content, report=result.report)

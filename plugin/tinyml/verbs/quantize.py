@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from tinyml.quantize.report import Report
 
-SETTINGS = ("shapes", "frontend", "operators")
+SETTINGS = ("shapes", "bounds", "frontend", "operators")
+PAST = "the longest past of a decoder whose caches grow, as past_sequence_length=128 (repeatable)"
 
 
 class Quantize(Verb):
@@ -56,7 +57,7 @@ class Quantize(Verb):
         )
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
         for name in SETTINGS:
-            add_setting(parser, name)
+            add_setting(parser, name, help={"bounds": PAST}.get(name, ""))
         choice = parser.add_argument
         choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
@@ -101,7 +102,7 @@ class Quantize(Verb):
         request = replace(request, frontend=own.frontend)
         model = as_model(args.model, shapes=own.shapes)
         with Bars() as bars:
-            quantized = convert(model, request, bars.advance, own.operators)
+            quantized = convert(model, request, bars.advance, own.operators, own.bounds)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
         quantized.save(args.output)
