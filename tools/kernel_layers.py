@@ -20,6 +20,7 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.quantization.quantize import Quantize
 
 SAFE_SUM = 2**15
 """What the weights of a filter add up to at most: then no kernel refuses the layer for its sums."""
@@ -40,6 +41,14 @@ class Case:
     filled: float = 1.0  # of a float layer: the part of its weights that is not zero
     in_runs: bool = True  # those lie side by side
     bytes: bool = False  # float weights that are bytes times a scale
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A layer without weights, on floats."""
+
+    op: Quantize
+    x: Shape
 
 
 def _same(height: int, width: int) -> tuple[int, int, int, int]:
@@ -361,7 +370,17 @@ FOUR_BITS = {
 }
 """Layers whose weights have four bits: kernels for bytes do not compete for these."""
 
-GROUPS: Mapping[str, Mapping[str, Case]] = {
+QUANTIZED = {
+    f"quantize_{'x'.join(map(str, x))}_{dtype.value}_{'even' if even else 'away'}": Quantized(
+        Quantize(dtype, Quant.per_tensor(0.0123, 0), even), x
+    )
+    for x in ((1, 40), (1, 257), (4, 33), (1, 8, 8, 3), (1, 49, 10, 1), (1, 24, 24, 3), (1, 1960))
+    for dtype in (DType.INT8, DType.INT16)
+    for even in (True, False)
+}
+"""Floats that become integers."""
+
+GROUPS: Mapping[str, Mapping[str, Case | Quantized]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
     "depthwise": DEPTHWISE,
@@ -372,10 +391,13 @@ GROUPS: Mapping[str, Mapping[str, Case]] = {
     "grouped": GROUPED,
     "spread": SPREAD_BYTES,
     "int16": INT16,
+    "quantized": QUANTIZED,
 }
 """Each group is one image."""
 
-CASES: Mapping[str, Case] = {name: case for group in GROUPS.values() for name, case in group.items()}
+CASES: Mapping[str, Case | Quantized] = {
+    name: case for group in GROUPS.values() for name, case in group.items()
+}
 
 
 def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> Graph:
@@ -384,6 +406,10 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
     outputs = []
     for name in names:
         case = CASES[name]
+        if isinstance(case, Quantized):
+            x = sketch.input(case.x, DType.FLOAT32)
+            outputs += [sketch.add(case.op, x) for _ in range(copies[name] if copies else 1)]
+            continue
         real = name in SPARSE or name in REAL
         quant = None if real else Quant.per_tensor(0.05, 3)
         dtype = DType.FLOAT32 if real else DType.INT8

@@ -22,7 +22,7 @@
 
 #include <tinyml/conv.h>
 #include <tinyml/dense.h>
-#include <tinyml/quantize.h>
+#include <tinyml/quantize_f32.h>
 
 #if TINYML_RUNTIME_INTERFACE != 8
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
@@ -47,16 +47,18 @@ TINYML_ARENA(digits, 1376);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])
 
-/* 0: quantize, by quantize loop
+static const struct tinyml_quantize_f32 digits_quantize1_params = {
+	.count = 64, .zero = -128, .scale = 0.003921569f,
+};
+
+/* 0: quantize, by tinyml_quantize_f32
  *    "image_QuantizeLinear"
  *    1x1x8x8 -> 1x1x8x8
  *    arena input 0 -> 0..64
  */
 static void digits_quantize1(const float *x, int8_t *y)
 {
-	for (int32_t i = 0; i < 64; i++) {
-		y[i] = (int8_t)tinyml_quantize_even(x[i], 0.003921569f, -128, -128, 127);
-	}
+	tinyml_quantize_even_f32_s8(&digits_quantize1_params, x, y);
 }
 
 static const struct tinyml_conv_stream_s8 digits_conv1_params = {

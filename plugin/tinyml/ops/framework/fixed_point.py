@@ -131,8 +131,11 @@ def wrap_int32(x: Ints) -> Ints:
 
 
 def round_half_away(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """std::round: halves away from zero."""
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+    """std::round: halves away from zero. The sum of a half and the number below a half would be 1."""
+    size = np.abs(x)
+    below = np.floor(size)
+    with np.errstate(invalid="ignore"):  # infinities have no part below the point
+        return np.copysign(np.where(size - below >= 0.5, below + 1, below), x)
 
 
 def quantize_scalar(real: float, scale: float, zero_point: int, low: int, high: int) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.ir.hook_types import RowWindow
 from tinyml.ops.framework import fixed_point as fp
-from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import dequantize, quant_of
@@ -102,7 +103,7 @@ class QuantizeKernel(InPlace[Quantize]):
 
     name = "quantize loop"
     in_bands = True
-    constraints = (float_input, per_tensor_output)
+    constraints: ClassVar[tuple[Constraint, ...]] = (float_input, per_tensor_output)
 
     def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
         op = layer.op
@@ -134,6 +135,55 @@ class QuantizeKernel(InPlace[Quantize]):
         sheet.note(f"tinyml_play_quantize_{kind}", members, sheet.x(), sheet.y())
 
 
+KINDS = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
+
+
+def int8_or_int16(layer: Layer) -> bool:
+    """The output is int8 or int16."""
+    return layer.output.dtype in (DType.INT8, DType.INT16)
+
+
+WORTHWHILE = 32  # elements: below, the function takes more flash than it saves
+
+
+def many_elements(layer: Layer) -> bool:
+    """The tensor has 32 elements or more."""
+    return layer.output.elements >= WORTHWHILE
+
+
+class QuantizeFourFloats(QuantizeKernel):
+    """Four elements at a time: conversions of the FPU, or of Helium, that round as the operator does."""
+
+    name = "tinyml_quantize_f32"
+    library = Library.PORTABLE
+    sources = ("quantization/quantize_f32.c",)
+    constraints = (*QuantizeKernel.constraints, int8_or_int16, many_elements)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp and target.fpu
+
+    def functions(self, layer: Layer[Quantize]) -> tuple[str, ...]:
+        return (self._function(layer),)
+
+    def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
+        op = layer.op
+        sheet.include("<tinyml/quantize_f32.h>")
+        members = {
+            ".count": layer.output.elements,
+            ".zero": op.quant.zero_point,
+            ".scale": sheet.number(op.quant.scale),
+        }
+        name = sheet.record("struct tinyml_quantize_f32", "params", members)
+        sheet.call(self._function(layer), name, sheet.x(), sheet.y())
+
+    def _function(self, layer: Layer[Quantize]) -> str:
+        way = "even" if layer.op.halves_to_even else "away"
+        return f"tinyml_quantize_{way}_f32_{KINDS[layer.op.dtype]}"
+
+    def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
+        QuantizeKernel().play(layer, sheet)
+
+
 class DequantizeKernel(Kernel[Dequantize]):
     """One subtraction and one multiplication per element."""
 
@@ -151,7 +201,7 @@ class DequantizeKernel(Kernel[Dequantize]):
 
     def play(self, layer: Layer[Dequantize], sheet: Sheet) -> None:
         x, quant = layer.input(0), quant_of(layer.input(0))
-        kind = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}.get(x.dtype)
+        kind = KINDS.get(x.dtype)
         if kind is None:
             self.emit(layer, sheet)
             return
@@ -163,7 +213,7 @@ class DequantizeKernel(Kernel[Dequantize]):
         sheet.note(f"tinyml_play_dequantize_{kind}", members, sheet.x(), sheet.y())
 
 
-register_kernels(Quantize, QuantizeKernel())
+register_kernels(Quantize, QuantizeFourFloats(), QuantizeKernel())
 register_kernels(Dequantize, DequantizeKernel())
 
 
