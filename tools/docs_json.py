@@ -27,9 +27,9 @@ from tinyml.report.facts import (
     OperandFacts,
     Profile,
     Report,
-    StageFacts,
     TensorFacts,
 )
+from tinyml.report.stages import StageFacts
 from tools.environment import ROOT
 
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"

@@ -1,6 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``tinyml.compile``: a model to C, in memory."""
+"""``tinyml.compile``: a model to C, in memory.
+
+Builds do this for each model, and most need no report, estimate or learning: those are imported when needed.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,25 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyml.api.adapting import Adapted
 from tinyml.api.choices import CompileSettings
 from tinyml.api.data import DataLike, data_file, example_of
 from tinyml.api.printed_tables import frame
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.cost.estimate import estimate_for
-from tinyml.cost.hints import hints
 from tinyml.ir import Graph, Shape
 from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
-from tinyml.quantize.report import Report as QuantizationReport
-from tinyml.report.collect import Watch, describe, report_files
-from tinyml.report.facts import Report, StageFacts
-from tinyml.report.html import page
+from tinyml.report.stages import StageFacts, Watch
 from tinyml.settings import table
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import PYTHON
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from tinyml.api.adapting import Adapted
+    from tinyml.quantize.report import Report as QuantizationReport
+    from tinyml.report.facts import Report
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class CompiledModel:
     @property
     def flash_bytes(self) -> int | None:
         """Weights, tables and code, estimated; None for a core without measured costs."""
+        from tinyml.cost.estimate import estimate_for
+
         found = estimate_for(self.built)
         return found.flash_bytes if found else None
 
@@ -111,10 +114,14 @@ class CompiledModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about how the model was read, and hints at what costs much."""
+        from tinyml.cost.hints import hints
+
         return (*self.built.graph.notes, *hints(self.built))
 
     def report(self) -> Report:
         """Layers, memory plan and passes as plain data; what `tinyml report --json` writes."""
+        from tinyml.report.collect import describe
+
         return describe(self.built, self._file_name, self.options.kernels, list(self.stages))
 
     def write(
@@ -132,11 +139,11 @@ class CompiledModel:
         :param depfile: a file for ninja and make that lists ``sources`` as the dependencies of the C
         :param sources: see ``depfile``
         """
-        others = (
-            report_files(self.built, self._file_name, self.options.kernels, list(self.stages))
-            if report
-            else {}
-        )
+        others: Mapping[str, str] = {}
+        if report:
+            from tinyml.report.collect import report_files
+
+            others = report_files(self.built, self._file_name, self.options.kernels, list(self.stages))
         return write_folder(self.built, Path(folder), others, depfile, sources)
 
     def adapt(self, x: DataLike | None = None, y: DataLike | None = None, *, batch: bool = False) -> Adapted:
@@ -152,6 +159,8 @@ class CompiledModel:
             raise ConfigError(
                 f"{self.name} was not compiled to learn", 'tinyml.compile(..., adapt="last"), or "prototypes"'
             )
+        from tinyml.api.adapting import Adapted
+
         adapted = Adapted(self.name, self.built.graph, self.built.adapt)
         if x is not None:
             adapted.learn(x, y, batch=batch)
@@ -162,6 +171,8 @@ class CompiledModel:
         return self.model.path.name if self.model.path else self.model.name
 
     def _repr_html_(self) -> str:
+        from tinyml.report.html import page
+
         return frame(page(self.report()))
 
 

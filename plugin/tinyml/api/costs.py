@@ -17,8 +17,8 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.boards import Board
 from tinyml.cores.core_data import SAME_CODE
 from tinyml.cores.machines import CORES, Machine, find_machine
-from tinyml.cost import Cycles
 from tinyml.cost import cycles as cycle_models
+from tinyml.cost.cycles import Cycles
 from tinyml.cost.energy import Energy, energies
 from tinyml.cost.error_bars import DOUBTFUL
 from tinyml.cost.estimate import errors_of, estimate_for

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tinyml.api import frameworks
 from tinyml.api.printed_tables import table
 from tinyml.base import whole_files
 from tinyml.base.errors import ConfigError, called
@@ -151,6 +150,8 @@ def as_model(
         return Model(name or model_name(Path(model)), Path(model), shapes=shapes)
     if isinstance(model, bytes | bytearray | memoryview):
         return Model(name or "model", stored=bytes(model), shapes=shapes)
+    from tinyml.api import frameworks  # takes a while, and files do without
+
     content = frameworks.to_onnx(model, example)
     if content is None:
         raise ConfigError(

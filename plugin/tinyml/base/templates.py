@@ -13,8 +13,10 @@ from functools import cache
 from typing import Any
 
 import jinja2
+from jinja2.nodes import EvalContext
 
 from tinyml.base import c
+from tinyml.base.kept_templates import KeptTemplates
 
 
 @cache
@@ -31,10 +33,12 @@ def environment(folder: str, escaped: bool = False) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
+        bytecode_cache=KeptTemplates(),
     )
 
 
-def _filled_in(value: Any) -> Any:
+@jinja2.pass_eval_context  # when a template is rendered, constants too: what is kept of it stays right
+def _filled_in(_: EvalContext, value: Any) -> Any:
     """What an expression of a template prints."""
     return c.plain(value) if isinstance(value, str) and not isinstance(value, c.Code) else value
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-
-import onnx
-from onnx import helper, numpy_helper
+from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ModelError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
+
+if TYPE_CHECKING:
+    import onnx  # takes a while, and models in TFLite's format do without
 
 KEY = "tinyml.states"
 EXAMPLE = f'{KEY} = {{"state": "next_state"}}, both with the same shape and type'
@@ -41,6 +42,8 @@ class Remembered:
 
 def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
     """The states in a model's metadata; an error if they name tensors that it does not have."""
+    from onnx import numpy_helper
+
     text = next((entry.value for entry in model.metadata_props if entry.key == KEY), "")
     try:
         pairs = json.loads(text) if text else _pairs_by_name(model)
@@ -90,6 +93,8 @@ def with_states(model: onnx.ModelProto, states: Sequence[Remembered]) -> None:
     """Write the states into the metadata."""
     if not states:
         return
+    from onnx import helper, numpy_helper
+
     helper.set_model_props(model, {KEY: json.dumps({state.input: state.output for state in states})})
     for state in states:
         if state.initial is not None:

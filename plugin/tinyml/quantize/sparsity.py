@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import onnx
-from onnx import numpy_helper
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.quantization_facts import quantizing
-from tinyml.quantize.prepare import constants
+
+if TYPE_CHECKING:
+    import onnx
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Sparsity:
 
 def sparsity_of(model: onnx.ModelProto) -> Sparsity:
     """Count zeros in a float model."""
+    from onnx import numpy_helper
+
+    from tinyml.quantize.prepare import constants
+
     values = constants(model)
     weights = zeros = channels = dead = 0
     for node in model.graph.node:

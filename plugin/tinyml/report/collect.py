@@ -18,7 +18,7 @@ from tinyml.datasets.model_inputs import load_samples
 from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
-from tinyml.ir import Array, Graph, Tensor
+from tinyml.ir import Tensor
 from tinyml.ir.text import attribute_texts
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.facts import (
@@ -29,10 +29,10 @@ from tinyml.report.facts import (
     OperandFacts,
     Profile,
     Report,
-    StageFacts,
     TensorFacts,
 )
 from tinyml.report.html import page
+from tinyml.report.stages import StageFacts, Watch
 
 
 def collect(path: Path, options: Options, machine: str | None = None) -> Report:
@@ -41,16 +41,6 @@ def collect(path: Path, options: Options, machine: str | None = None) -> Report:
     compiled = compile_model(path, options, watch)
     report = describe(compiled, path.name, options.kernels, watch.stages)
     return measured(report, compiled, machine) if machine else report
-
-
-class Watch:
-    """Called after each stage; records the size of the graph."""
-
-    def __init__(self) -> None:
-        self.stages: list[StageFacts] = []
-
-    def __call__(self, name: str, graph: Graph) -> None:
-        self.stages.append(_stage(name, graph))
 
 
 def report_files(compiled: Compiled, file: str, kernels: str, stages: list[StageFacts]) -> dict[str, str]:
@@ -249,19 +239,6 @@ def _tensors(compiled: Compiled) -> list[TensorFacts]:
                 )
             )
     return sorted(found, key=lambda t: (t.first, t.offset))
-
-
-def _stage(name: str, graph: Graph) -> StageFacts:
-    layers = list(graph.layers())
-    constants: dict[str, Array] = {
-        t.name: t.value for layer in layers for t in layer.inputs if t is not None and t.is_constant
-    }
-    return StageFacts(
-        name,
-        len(layers),
-        sum(layer.op.macs(layer) for layer in layers),
-        sum(array.nbytes for array in constants.values()),
-    )
 
 
 def _changes(stages: list[StageFacts]) -> list[StageFacts]:

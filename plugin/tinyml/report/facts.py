@@ -16,6 +16,7 @@ from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.cycles import milliseconds
 from tinyml.cost.energy import Energy, energies
+from tinyml.report.stages import StageFacts
 
 SCHEMA = 1
 
@@ -76,16 +77,6 @@ class LayerFacts:
     snr_db: float | None = None  # of its output against the float model, if that is known
     code: str = ""  # its function in the generated C; empty if it does no work
     attributes: dict[str, str] = field(default_factory=dict)  # of its operator: strides, padding, axes
-
-
-@dataclass(frozen=True)
-class StageFacts:
-    """The graph after a pass."""
-
-    name: str  # of the pass; `import` is the graph as it was read
-    layers: int  # that are left
-    macs: int  # of one run
-    constants_bytes: int  # of weights and tables
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ import numpy as np
 
 from tinyml.base.errors import TinymlError
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.cost.estimate import estimate_for
 from tinyml.datasets.generated_samples import generated
 from tinyml.ir import DType
 from tinyml.pipeline import Compiled, ModelFile, Options, compile_model, read_graph
@@ -78,6 +77,8 @@ def pricing(
 
     def ways(kind: str, limit: budget.Limit) -> list[str]:
         def needed(compiled: Compiled) -> int:
+            from tinyml.cost.estimate import estimate_for
+
             found = estimate_for(compiled)
             flash = found.flash_bytes if found else None
             return budget.needs(kind, compiled.summary, weights_in_ram, flash)[1]
@@ -167,6 +168,8 @@ def _int8(model: Path | ModelFile, options: Options, now: Compiled, folder: Path
 
 
 def _instructions(compiled: Compiled) -> int | None:
+    from tinyml.cost.estimate import estimate_for
+
     found = estimate_for(compiled)
     return found.instructions if found else None
 

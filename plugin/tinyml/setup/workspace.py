@@ -7,19 +7,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tinyml.base.cache_folder import cache_folder as cache_folder
 from tinyml.base.errors import ConfigError, ToolError
 
 CMSIS_NN_MARK = Path("Include", "arm_nnfunctions.h")
 """The file by which a CMSIS-NN folder is recognised."""
-
-
-def cache_folder() -> Path:
-    """Our cache folder: workspaces, compiled objects, quantised models."""
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # a user without a home, as in some containers: a folder that cannot exist
-        base = os.devnull
-    return Path(base) / "west-tinyml"
 
 
 def _workspaces() -> list[Path]:

@@ -18,7 +18,8 @@ from tinyml.cost.cycles import run_files
 from tinyml.datasets.arrays import pattern_inputs
 from tinyml.pipeline import Compiled
 from tinyml.report.collect import describe, measured
-from tinyml.report.facts import Report, StageFacts
+from tinyml.report.facts import Report
+from tinyml.report.stages import StageFacts
 from tinyml.settings.optimize import GOALS
 from tinyml.slots.data_reading import DataModel, ReadCall, read_data
 from tinyml.slots.playing import image_for, played_on, summary_of

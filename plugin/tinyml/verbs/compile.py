@@ -80,7 +80,6 @@ class Compile(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml.api.bounding import bound_of
         from tinyml.api.compiled import build
         from tinyml.api.sources import as_model
         from tinyml.base.errors import ConfigError
@@ -95,6 +94,11 @@ class Compile(Verb):
             raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
         seen: dict[str, Graph] = {}
+
+        def bound() -> int:
+            from tinyml.api.bounding import bound_of
+
+            return bound_of(compiled).instructions
 
         def show(stage: str, graph: Graph) -> None:
             seen[stage] = graph
@@ -114,7 +118,7 @@ class Compile(Verb):
             args.weights_in_ram,
             flash,
             ways,
-            lambda: bound_of(compiled).instructions,
+            bound,
         )
         if args.validate:
             _validate(compiled, seen["import"], console)

@@ -101,11 +101,12 @@ def report_of(model: Path, chosen: Placed) -> Report:
     from tinyml.harness.zephyr import ZephyrPlace
     from tinyml.pipeline import compile_model
     from tinyml.report import collect
+    from tinyml.report.stages import Watch
 
     place = chosen.place
     if not isinstance(place, ZephyrPlace):
         return collect.collect(model, chosen.options, place.name)
-    watch = collect.Watch()
+    watch = Watch()
     compiled = compile_model(model, chosen.options, watch)
     chosen.check(compiled)
     report = collect.describe(compiled, model.name, chosen.options.kernels, watch.stages)

@@ -48,7 +48,7 @@ def report_of_played(pack: Path, model: Path, options: Options, machine: str | N
 
     from tinyml.cores.targets import find_target
     from tinyml.pipeline import compile_model
-    from tinyml.report.collect import Watch
+    from tinyml.report.stages import Watch
     from tinyml.slots.data_reading import read_data
     from tinyml.slots.families import FAMILIES
     from tinyml.slots.played_cost import report_of_model

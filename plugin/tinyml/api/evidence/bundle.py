@@ -25,7 +25,8 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.bounds import NoBoundError
 from tinyml.compare.validation import validate
 from tinyml.pipeline import check_plan
-from tinyml.report.collect import Watch, describe
+from tinyml.report.collect import describe
+from tinyml.report.stages import Watch
 
 SCHEMA = 1
 START = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can hold

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Tensor
@@ -68,7 +67,11 @@ class Composition:
         return self.reshape(self("Transpose", x, perm=[0, 2, 1, 3]), batch, steps, heads * size)
 
     def int64(self, x: Tensor) -> Tensor:
-        return x if x.dtype is DType.INT64 else self("Cast", x, to=TensorProto.INT64)
+        if x.dtype is DType.INT64:
+            return x
+        from onnx import TensorProto  # takes a while, and models in TFLite's format do without
+
+        return self("Cast", x, to=TensorProto.INT64)
 
     def positions(self, start: Tensor, steps: int) -> Tensor:
         """(batch, steps): the numbers from ``start``, (batch,), on."""
