@@ -34,14 +34,16 @@ from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.importers import with_outputs as with_outputs
 from tinyml.ir import Array, Graph, Shape
+from tinyml.ir.bodies import in_bodies
 from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import check, verify
 from tinyml.memory.bands.banded import banded_layers as banded_layers
+from tinyml.memory.loops.placed import looped_layers as looped_layers
 from tinyml.memory.placement import LIBRARIES as LIBRARIES
 from tinyml.memory.placement import choose_kernels as choose_kernels
 from tinyml.memory.placement import lay_out
 from tinyml.memory.plan import Plan, validate_plan
-from tinyml.memory.select import Selected
+from tinyml.memory.select import Selected as Selected
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.registration import outside_faults
 from tinyml.ops.framework.tally import Tally
@@ -107,7 +109,7 @@ def optimize(
         observe("import", graph)
     for step in PASSES if steps is None else steps:
         limits.check_time()
-        after = step(graph)
+        after = step(in_bodies(graph, step))
         if not after.is_unchanged(graph):
             verify(after, step.__name__)
             graph = after

@@ -40,6 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("memory.plan",),
     ("memory.bands",),
     ("memory.less_scratch",),
+    ("memory.loops",),
     ("memory.placement",),
     ("emit",),
     ("player",),

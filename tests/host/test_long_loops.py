@@ -13,8 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import harness
 from tinyml.base.errors import UnsupportedError
+from tinyml.importers.unrolling import MOST_STEPS
 from tinyml.passes.roll_recurrent import MOST_COPIES
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import Options, compile_model, read_graph
 from tinyml.reference.session import Session
 
 INPUTS, HIDDEN, BATCH = 3, 4, 2
@@ -79,8 +80,34 @@ def test_a_long_recurrent_loop_is_one_layer(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["y"], wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_recurrent_loop_that_is_too_long_to_unroll_stays_one(tmp_path: Path) -> None:
+    graph = read_graph(saved(loop(MOST_STEPS + 1, "Tanh"), tmp_path))
+    assert [node.op.kind for node in graph.nodes] == ["Loop"]
+
+
 @pytest.mark.parametrize("inner", ["", "Softsign"])
-def test_a_long_loop_that_is_no_layer_is_refused(inner: str, tmp_path: Path) -> None:
-    path = saved(loop(STEPS, "Tanh" if inner else "Softsign", inner), tmp_path)
+def test_a_long_loop_that_is_no_layer_stays_a_loop(inner: str, tmp_path: Path) -> None:
+    model = loop(STEPS, "Tanh" if inner else "Softsign", inner)
+    compiled = compile_model(saved(model, tmp_path), Options("steps", "host"))
+    assert [node.op.kind for node in compiled.graph.nodes] == ["Loop"]
+    x = np.random.default_rng(1).normal(0, 1, (STEPS, BATCH, INPUTS)).astype(np.float32)
+    (found,) = harness.run_files(compiled.files, "host", [{"x": x}]).outputs
+    np.testing.assert_allclose(found["y"], Session(model).run({"x": x})["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_body_that_needs_the_number_of_the_step_is_refused(tmp_path: Path) -> None:
+    """Its steps are copies, of which there may be a few hundred."""
+    model = loop(STEPS, "Softsign")
+    (node,) = (node for node in model.graph.node if node.op_type == "Loop")
+    body = node.attribute[0].g
+    (row,) = (inner for inner in body.node if inner.op_type == "Gather")
+    begins = helper.make_node("Unsqueeze", ["n", "front"], ["begin"])
+    ends = helper.make_node("Add", ["begin", "one"], ["end"])
+    part = helper.make_node("Slice", ["x", "begin", "end", "front"], ["rows"])
+    squeezed = helper.make_node("Squeeze", ["rows", "front"], ["row"])
+    body.node.remove(row)
+    body.node.extend([begins, ends, part, squeezed])
+    for name, number in (("front", 0), ("one", 1)):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray([number]), name))
     with pytest.raises(UnsupportedError, match=f"a loop of {STEPS} steps.*is no RNN, GRU or LSTM layer"):
-        compile_model(path, Options("steps", "host"))
+        compile_model(saved(model, tmp_path), Options("steps", "host"))

@@ -3,7 +3,8 @@
 """Asks a room above by name, where a lower one needs an answer that only the whole compiler can give.
 
 The quantiser's ``--auto`` compares what whole models cost. It is a tool before the compiler, and estimates
-are made of compiled models: an import would point up. This is the only such question.
+are made of compiled models: an import would point up. The importers ask the passes whether a loop is a
+recurrent layer, because they unroll such loops and no others that are long. There are no other questions.
 """
 
 from __future__ import annotations
@@ -15,3 +16,8 @@ from typing import cast
 def instructions(content: bytes, core: str) -> int | None:
     """Instructions of one run of an ONNX model on a core, estimated; None if they are not known."""
     return cast("int | None", import_module("tinyml.cost.price").instructions(content, core))
+
+
+def is_recurrent(graph: object) -> bool:
+    """Whether the passes make an RNN, GRU or LSTM of a graph with the first steps of a loop."""
+    return cast("bool", import_module("tinyml.passes").is_recurrent(graph))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -19,7 +19,7 @@ from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel
 from tinyml.ops.framework.kernel_costs import weighted
 from tinyml.ops.framework.tally import Tally
-from tinyml.pipeline import Compiled, banded_layers
+from tinyml.pipeline import Compiled, Selected, banded_layers, looped_layers
 from tinyml.settings.optimize import BALANCED
 
 _NAME = re.compile(r"\b(?<!struct )[A-Za-z_]\w*")
@@ -147,13 +147,26 @@ def _speeds(model: Compiled, speed: Speed) -> tuple[dict[int, float], tuple[str,
     return spent, tuple(unmeasured)
 
 
+def _functions(model: Compiled) -> Iterator[tuple[Selected, Tally]]:
+    """The layers that have a function, with what it does; those inside loops too."""
+    for step, tally in model.tallies.items():
+        yield from _with_inner(model.selected[step], tally)
+
+
+def _with_inner(chosen: Selected, tally: Tally) -> Iterator[tuple[Selected, Tally]]:
+    yield chosen, tally
+    if (inside := looped_layers(chosen.layer)) is not None:
+        for one, own in zip(inside[1], tally.inside, strict=True):
+            yield from _with_inner(one, own)
+
+
 def own_amounts(code: Code, model: Compiled) -> dict[str, float]:
     """What decides how large the model's own code and constants are."""
     text = model.files[f"{model.name}.c"]
-    found = {"model": 1.0, "layers": float(len(model.tallies))}
+    written = list(_functions(model))
+    found = {"model": 1.0, "layers": float(len(written))}
     seen: set[str] = set()
-    for step, tally in model.tallies.items():
-        chosen = model.selected[step]
+    for chosen, tally in written:
         size = code.of_loops(chosen.layer, chosen.kernel, tally)
         kind = "bytes" if banded_layers(chosen.layer) is None else "bands"
         if tally.body in seen:  # the compiler merges equal functions, unless it copies them to their calls
@@ -173,8 +186,7 @@ def functions(model: Compiled, code: Code) -> set[str]:
     named = {name for name in _NAME.findall(text) if not name.startswith(WATCH)}
     found = {name for name in named if name in code.functions} - UNSURE
     found |= {copy[1] for copy in _COPY.finditer(text) if not _is_short(copy[2])} & code.functions.keys()
-    for step, tally in model.tallies.items():
-        chosen = model.selected[step]
+    for chosen, tally in _functions(model):
         for name in inner_names(chosen.layer, chosen.kernel):
             found |= {helper for helper in code.helpers.get(name, ()) if _may_need(helper, tally)}
     return found

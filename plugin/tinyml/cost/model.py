@@ -10,7 +10,7 @@ would keep: the functions that the C names and those that they call, and what th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from typing import Any
@@ -24,7 +24,7 @@ from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
-from tinyml.pipeline import banded_layers
+from tinyml.pipeline import Selected, banded_layers, looped_layers
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Speed:
 
     def of_layer(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float | None:
         """None if the kernel was never measured."""
+        if (looped := looped_layers(layer)) is not None:
+            return self._of_turns(layer, kernel, tally, *looped)
         if (inside := library_parts(layer)) is not None:
             parts = [self._of_kernel(*part) for part in inside]
             own = self.of_loops(layer, kernel, tally)
@@ -54,6 +56,24 @@ class Speed:
         if kernel.library is not Library.GENERATED:
             return self._of_kernel(layer, kernel)
         return self.of_loops(layer, kernel, tally)
+
+    def _of_turns(
+        self,
+        layer: Layer,
+        kernel: Kernel[Any],
+        tally: Tally | None,
+        turns: int,
+        inside: Sequence[Selected],
+    ) -> float | None:
+        """What a loop does itself, and for each turn its layers."""
+        if tally is None:
+            return 0.0
+        parts = [
+            self.of_layer(one.layer, one.kernel, own) for one, own in zip(inside, tally.inside, strict=True)
+        ]
+        known = [part for part in parts if part is not None]
+        own = weighted(self.operations, executed(layer, tally))
+        return own + turns * sum(known) if len(known) == len(parts) else None
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
         counted = by_loops(self.loops, kernel, layer, find_target(self.core)) if self.loops else None

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
@@ -13,9 +14,11 @@ from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
 from tinyml.ir.branches import guards, ordered
+from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
+from tinyml.ops.framework.sheet import LayerCall
 from tinyml.ops.framework.tally import Tally
 
 
@@ -26,6 +29,7 @@ class LayerCode:
     comment: list[c.Code]
     signature: list[c.Code]
     call: list[c.Code]
+    invocation: LayerCall  # the same for a function that calls layers
     body: list[c.Code]
     tables: list[Table]  # those that no layer before has
     records: list[Record]
@@ -33,15 +37,25 @@ class LayerCode:
     libm: set[str]
     tally: Tally  # what the function does
     may_fail: bool = False  # its function returns a status
+    inside: tuple[LayerCode, ...] = ()  # functions that it calls
 
     @property
     def function(self) -> str:
-        """The function alone, as the generated C has it."""
-        return "\n".join([*self.comment, *self.signature, "{", *self.body, "}"])
+        """The function, and before it those that it calls, as the generated C has them."""
+        own = "\n".join([*self.comment, *self.signature, "{", *self.body, "}"])
+        return "\n\n".join([*(code.function for code in self.inside), own])
+
+    def with_inside(self) -> Iterator[LayerCode]:
+        """All functions, in the order in which they are defined."""
+        for code in self.inside:
+            yield from code.with_inside()
+        yield self
 
 
 class Addresses:
     """C expressions for where tensors live."""
+
+    arena = "arena"  # what comments call the memory that offsets are in
 
     def __init__(self, model: str, graph: Graph, plan: Plan, callers: Mapping[str, str]) -> None:
         self.model, self.graph, self.plan = model, graph, plan
@@ -57,6 +71,10 @@ class Addresses:
             return f"AT({tensor.dtype.c}, {place.offset})"
         array = self._array(place)
         return f"&{array}[{place.offset // tensor.dtype.bytes}]" if place.offset else array
+
+    def scratch(self, offset: int) -> str:
+        """Scratch memory of a layer."""
+        return f"AT(void, {offset})"
 
     def _array(self, place: Location) -> str:
         if place.region is Region.STATE:
@@ -74,6 +92,48 @@ class Addresses:
         return f"{place.offset}..{place.offset + tensor.bytes}"
 
 
+class BodyAddresses(Addresses):
+    """The same for the body of a loop, whose function knows where its tensors are."""
+
+    arena = "scratch"
+
+    def __init__(
+        self, name: str, placed: PlacedLoop, where: Callable[[Tensor | None, Location], str]
+    ) -> None:
+        super().__init__(name, placed.body, placed.plan, {})
+        self.where = where
+
+    def expression(self, tensor: Tensor) -> str:
+        return self.where(tensor, self.plan.places[tensor.name])
+
+    def scratch(self, offset: int) -> str:
+        return self.where(None, Location(Region.ARENA, 0, offset))
+
+
+@dataclass
+class LayerSheet(Sheet):
+    """The sheet of a layer of a model, in which there can be loops of layers."""
+
+    position: str = ""
+    inside: list[LayerCode] = field(default_factory=list)
+
+    def calls(self, part: PlacedLoop, where: Callable[[Tensor | None, Location], str]) -> list[LayerCall]:
+        addresses = BodyAddresses(self.prefix, part, where)
+        codes = layer_codes(
+            self.prefix,
+            part.plan,
+            part.selected,
+            self.target,
+            addresses,
+            self.model_tables,
+            f"{self.position}.",
+        )
+        self.inside += codes
+        self.tally.inside += [code.tally for code in codes]
+        self.may_fail = any(code.may_fail for code in codes)
+        return [code.invocation for code in codes]
+
+
 def layer_codes(
     model: str,
     plan: Plan,
@@ -81,15 +141,16 @@ def layer_codes(
     target: Target,
     addresses: Addresses,
     tables: Tables,
+    position: str = "",
 ) -> list[LayerCode]:
     """Code for every layer that does any work; layers that only rename memory are left out.
 
-    The constants that they need are added to ``tables``.
+    The constants that they need are added to ``tables``. ``position``: what comes before their numbers.
     """
     names = layer_names(model, [s.layer for s in selected])
     conditions = _conditions(selected, addresses)
     return [
-        _code(step, name, chosen, addresses, target, tables, conditions[step])
+        _code(step, name, chosen, addresses, target, tables, conditions[step], f"{position}{step}")
         for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
         if step not in plan.free
     ]
@@ -119,17 +180,19 @@ def _code(
     addresses: Addresses,
     target: Target,
     tables: Tables,
-    condition: str = "",
+    condition: str,
+    number: str,
 ) -> LayerCode:
     layer = chosen.layer
     shared = addresses.plan.shared.get(step, frozenset())
-    sheet = Sheet(
+    sheet = LayerSheet(
         layer,
         target,
         name,
         frozenset(i for i, t in enumerate(layer.inputs) if t is not None and t.name in shared),
         step in addresses.plan.backwards,
         tables,
+        position=number,
     )
     chosen.kernel.emit(layer, sheet)
     parameters: list[tuple[str, str]] = []  # declaration, argument
@@ -143,16 +206,17 @@ def _code(
         if parameter in sheet.used_parameters:
             parameters.append((f"{tensor.dtype.c} *{parameter}", addresses.expression(tensor)))
     if "scratch" in sheet.used_parameters:
-        parameters.append(("void *scratch", f"AT(void, {addresses.plan.scratch[step]})"))
+        parameters.append(("void *scratch", addresses.scratch(addresses.plan.scratch[step])))
     parameters += sheet.more_parameters
     declarations = ", ".join(d.replace(" ", c.JOINED) for d, _ in parameters) or "void"
     arguments = ", ".join(a for _, a in parameters)
     sheet.tally.body = "\n".join(sheet.lines)
     sheet.tally.in_place = len({place for _, place in parameters}) < len(parameters)
     return LayerCode(
-        comment=c.code(_comment(step, chosen, addresses)),
+        comment=c.code(_comment(step, number, chosen, addresses)),
         signature=c.code(c.wrap(f"static {'int' if sheet.may_fail else 'void'} {name}({declarations})", "")),
         call=c.code(_call(step, f"{name}({arguments})", sheet.may_fail, condition)),
+        invocation=LayerCall(f"{name}({arguments})", condition, sheet.may_fail),
         body=c.code(sheet.lines),
         tables=sheet.tables,
         records=sheet.records,
@@ -160,6 +224,7 @@ def _code(
         libm=sheet.libm,
         tally=sheet.tally,
         may_fail=sheet.may_fail,
+        inside=tuple(sheet.inside),
     )
 
 
@@ -173,7 +238,7 @@ def _call(step: int, call: str, may_fail: bool, condition: str = "") -> list[str
     return [*lines, f"{c.TAB}if (status != 0) {{", f"{2 * c.TAB}return status;", f"{c.TAB}}}"]
 
 
-def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:
+def _comment(step: int, number: str, chosen: Selected, addresses: Addresses) -> list[str]:
     """Index, operator, work and kernel; the original name; shapes and addresses."""
     layer = chosen.layer
     operands = [t for t in layer.inputs if t is not None and not t.is_constant]
@@ -188,9 +253,9 @@ def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:
         scratch = f", scratch {start}..{start + chosen.scratch_bytes}"
     indent = " *    "
     return [
-        f"/* {step}: {layer.op.label()}{work}, by {chosen.kernel.name}",
+        f"/* {number}: {layer.op.label()}{work}, by {chosen.kernel.name}",
         f"{indent}{c.string(c.printable(layer.name))}",
         *c.wrap(f"{shapes} -> {' + '.join(shape_text(t.shape) for t in layer.outputs)}", indent),
-        *c.wrap(f"arena {places} -> {results}{scratch}", indent),
+        *c.wrap(f"{addresses.arena} {places} -> {results}{scratch}", indent),
         " */",
     ]

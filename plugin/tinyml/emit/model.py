@@ -31,6 +31,7 @@ from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
 from tinyml.emit.watch import WatchCode, watch_code
 from tinyml.ir import Array, DType, Graph
+from tinyml.memory.loops.placed import with_inner
 from tinyml.memory.plan import Plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework import table_words
@@ -101,7 +102,8 @@ def emit(
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     rows = rows_code(selected, plan, target)
     watch = watch_code(name, counters, inputs, outputs, plan.io_outside) if counters else None
-    libm = sorted({function for code in codes for function in code.libm})
+    functions = [function for code in codes for function in code.with_inside()]
+    libm = sorted({name for function in functions for name in function.libm})
     constants = (*(table.values for table in all_tables), *(state["initial"] for state in states))
     more = [
         *(["<string.h>"] if states or feed or rows else []),
@@ -122,13 +124,14 @@ def emit(
         + (watch.flash_bytes if watch else 0)
         + (adapt.flash_bytes if adapt else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
-        "headers": _headers(codes, more),
+        "headers": _headers(functions, more),
         "libm": libm,
         "inputs": inputs,
         "outputs": outputs,
         "io_outside": plan.io_outside,
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
+        "functions": functions,
         "without_code": c.code(_without_code(plan, selected)),
         "initializer": lambda members: c.code(c.initializer(members)),
         "tables": [_table_text(name, table) for table in all_tables],
@@ -153,10 +156,14 @@ def emit(
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}{TABLES}.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
     working = iter(codes)
-    functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
+    texts_of_layers = tuple(
+        "" if step in plan.free else next(working).function for step in range(len(selected))
+    )
     steps = (step for step in range(len(selected)) if step not in plan.free)
     tallies = {step: code.tally for step, code in zip(steps, codes, strict=True)}
-    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies, watch, adapt)
+    return Emitted(
+        texts, layer_bytes, libm, _number(texts[f"{name}.c"]), texts_of_layers, tallies, watch, adapt
+    )
 
 
 def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dict[str, object]]:
@@ -165,7 +172,9 @@ def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dic
     ``sources`` are those that the user lists; kernels may call what is in them.
     """
     named = [file.resolve() for file in sources]
-    files = dict.fromkeys([*named, *(f.resolve() for s in selected for f in s.kernel.code_files())])
+    files = dict.fromkeys(
+        [*named, *(f.resolve() for s in with_inner(selected) for f in s.kernel.code_files())]
+    )
     found: list[dict[str, object]] = []
     for file in files:
         try:
@@ -210,7 +219,8 @@ def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[i
     found = [0] * layers
     working = [step for step in range(layers) if step not in plan.free]
     for step, code in zip(working, codes, strict=True):
-        found[step] = sum(table.values.nbytes for table in code.tables)
+        tables = [table for function in code.with_inside() for table in function.tables]
+        found[step] = sum(table.values.nbytes for table in tables)
     return tuple(found)
 
 

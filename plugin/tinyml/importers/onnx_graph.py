@@ -13,6 +13,7 @@ import onnx
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan, onnx_sequences
+from tinyml.importers.attempt import Attempt
 from tinyml.importers.onnx_functions import bind_attributes, has_schema_body, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_outputs import free_names
@@ -292,10 +293,11 @@ class _Reader:
         if (domain, node.op_type) == ("", "If"):
             return self._branch(node, inputs, values, opsets)
         if (domain, node.op_type) == ("", "Scan"):
-            return onnx_scan.unroll(node, inputs, self.build, self._body(node, values, opsets))
+            step, fixed = self._body(node, values, opsets), _fixed(node, 0, 0)
+            return onnx_scan.read(node, inputs, self.build, step, fixed, self._attempt())
         if (domain, node.op_type) == ("", "Loop"):
-            step = self._body(node, values, opsets)
-            return onnx_loop.unroll(inputs, len(node.output), self.build, step)
+            step, fixed = self._body(node, values, opsets), _fixed(node, 2, 1)
+            return onnx_loop.read(inputs, len(node.output), self.build, step, fixed, self._attempt())
         if (domain, node.op_type) in self.functions:
             return self._function(self.functions[(domain, node.op_type)], node, inputs)
         reader = ONNX_READERS.get((domain, node.op_type))
@@ -340,6 +342,10 @@ class _Reader:
         then, other = results("then_branch"), results("else_branch")
         self.build.scope = scope
         return chosen(self.build, condition, then, other)
+
+    def _attempt(self) -> Attempt:
+        """What the reading of a body may change."""
+        return Attempt(self.build, self.complaints, self)
 
     def _body(
         self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]
@@ -401,6 +407,26 @@ def _unknown(domain: str, op_type: str) -> UnsupportedError:
     elif not advice and domain:
         advice = "for an operator of your own, see docs/operators.md"
     return UnsupportedError(f"operator {op_type} is not supported", advice)
+
+
+def _fixed(node: onnx.NodeProto, given: int, results: int) -> list[int]:
+    """The places of values that the body of a loop passes on unchanged.
+
+    ``given`` and ``results``: where the inputs and the outputs of the body begin that a loop carries.
+    """
+    body = _subgraph(node, "body")
+    sources = {inner.output[0]: inner.input[0] for inner in body.node if inner.op_type == "Identity"}
+    count = len(node.input) - given
+    if results == 0:
+        count -= next(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    found = []
+    for place, (old, new) in enumerate(zip(body.input[given:], body.output[results:], strict=False)):
+        name = new.name
+        while name in sources:
+            name = sources[name]
+        if place < count and name == old.name:
+            found.append(place)
+    return found
 
 
 def _subgraph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:

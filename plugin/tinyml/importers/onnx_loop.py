@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Loop: a body applied again and again. The number of steps is known, so the loop is unrolled."""
+"""Loop: a body applied again and again. The number of steps is known; short loops are unrolled."""
 
 from __future__ import annotations
 
@@ -9,17 +9,80 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.importers.attempt import Attempt
+from tinyml.importers.rolling import Outline, Turn, passed_on, rolled
 from tinyml.importers.unrolling import goes_on
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import Reshape
 
 Body = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def unroll(inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: Body) -> list[Tensor]:
-    """The final values of what the loop carries, then the joined outputs of all steps."""
+def read(
+    inputs: Sequence[Tensor | None],
+    outputs: int,
+    build: Builder,
+    body: Body,
+    fixed: Sequence[int],
+    attempt: Attempt,
+) -> list[Tensor]:
+    """The final values of what the loop carries, then the joined outputs of all steps.
+
+    ``fixed``: the places of carried values that the body passes on unchanged.
+    """
+    most, condition, *given = inputs
+    begins = condition is None or (condition.data is not None and bool(condition.data.reshape(-1).all()))
+    counted = most is None or most.data is not None
+    carried = [tensor for tensor in given if tensor is not None]
+    if begins and counted and len(carried) == len(given):
+        steps = None if most is None else int(most.value.reshape(()))
+        first = [
+            build.constant(np.asarray(0, np.int64)),
+            *(x for i, x in enumerate(carried) if i not in fixed),
+        ]
+        outline = Outline(
+            first,
+            (),
+            lambda own, _: _turn(own, carried, outputs, build, body, fixed),
+            lambda steps: unroll(inputs, outputs, build, body, steps),
+            steps,
+            private=1,
+        )
+        found = rolled(build, attempt, outline)
+        if found is not None:
+            rest = len(carried) - len(fixed)
+            return [*passed_on(fixed, carried, found[:rest]), *found[rest:]]
+    attempt.undo()
+    return unroll(inputs, outputs, build, body)
+
+
+def _turn(
+    own: Sequence[Tensor],
+    carried: Sequence[Tensor],
+    outputs: int,
+    build: Builder,
+    body: Body,
+    fixed: Sequence[int],
+) -> Turn:
+    """One turn with placeholders for the number of the step and what changes."""
+    number, *changing = own
+    one = build.constant(np.asarray(1, np.int64))
+    following = build.add1(Binary(function="add"), [number, one])
+    given = passed_on(fixed, carried, changing)
+    condition, *results = body([number, build.constant(np.asarray(True)), *given])
+    if len(results) != outputs:
+        raise ModelError(f"a Loop has {outputs} outputs, and its body computes {len(results)}")
+    kept = [x for i, x in enumerate(results[: len(carried)]) if i not in fixed]
+    return Turn(condition, [following, *kept], results[len(carried) :])
+
+
+def unroll(
+    inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: Body, at_most: int | None = None
+) -> list[Tensor]:
+    """All steps, or the first ones."""
     most, condition, *given = inputs
     carried = [tensor for tensor in given if tensor is not None]
     if len(carried) != len(given):
@@ -27,7 +90,11 @@ def unroll(inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: 
     if condition is None:
         condition = build.constant(np.asarray(True))
     collected: list[Sequence[Tensor]] = []
-    while goes_on(condition, len(collected)) and goes_on(_below(build, len(collected), most), len(collected)):
+    while (
+        len(collected) != at_most
+        and goes_on(condition, len(collected))
+        and goes_on(_below(build, len(collected), most), len(collected))
+    ):
         number = build.constant(np.asarray(len(collected), np.int64))
         condition, *results = body([number, condition, *carried])
         if len(results) != outputs:

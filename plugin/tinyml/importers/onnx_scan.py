@@ -1,15 +1,19 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Scan: a body applied to one slice after the other. The length is known, so the loop is unrolled."""
+"""Scan: a body applied to one slice after the other. The length is known; short ones are unrolled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import onnx
 from onnx import helper
 
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.importers.attempt import Attempt
+from tinyml.importers.rolling import Outline, Turn, along, passed_on, rolled
+from tinyml.importers.unrolling import MOST_STEPS
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
 from tinyml.ops.framework.reading import Builder
@@ -17,14 +21,21 @@ from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.slice import take
 
-MOST_STEPS = 64
-"""Code grows with every step; longer loops should be LSTM, GRU or RNN."""
-
 Body = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder, body: Body) -> list[Tensor]:
-    """The final states, then the joined outputs of all steps."""
+def read(
+    node: onnx.NodeProto,
+    inputs: Sequence[Tensor | None],
+    build: Builder,
+    body: Body,
+    fixed: Sequence[int],
+    attempt: Attempt,
+) -> list[Tensor]:
+    """The final states, then the joined outputs of all steps.
+
+    ``fixed``: the places of states that the body passes on unchanged.
+    """
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "body"}
     count = int(attributes["num_scan_inputs"])
     operands = [tensor for tensor in inputs if tensor is not None]
@@ -42,12 +53,61 @@ def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder
         raise ModelError(
             f"Scan node {node.name!r}: its sequences have {lengths} steps, not one length of at least 1"
         )
+    outputs = len(node.output) - len(states)
+    backwards_out = [bool(d) for d in attributes.get("scan_output_directions", [0] * outputs)]
+    outline = Outline(
+        [x for i, x in enumerate(states) if i not in fixed],
+        sequences,
+        lambda own, parts: _turn(own, parts, states, body, fixed),
+        lambda most: _unrolled(build, attributes, body, states, sequences, axes, backwards, most),
+        steps,
+        axes=axes,
+        last_first=tuple(i for i, reverse in enumerate(backwards) if reverse),
+        rows_last_first=tuple(i for i, reverse in enumerate(backwards_out) if reverse),
+    )
+    found = rolled(build, attempt, outline)
+    if found is not None:
+        rest = len(states) - len(fixed)
+        out_axes = [int(axis) for axis in attributes.get("scan_output_axes", [0] * outputs)]
+        rows = zip(found[rest:], out_axes, strict=True)
+        joined = [along(build, row, axis % len(row.shape)) for row, axis in rows]
+        return [*passed_on(fixed, states, found[:rest]), *joined]
+    attempt.undo()
     if steps > MOST_STEPS:
         scikit_learn = "scikit-learn: to_onnx(options={id(model): {'optim': 'cdist'}})"
         hint = f"up to {MOST_STEPS} are supported; {scikit_learn}"
         raise UnsupportedError(f"a Scan over {steps} steps is too long", hint)
+    build.longest_loop = max(build.longest_loop, steps)
+    return _unrolled(build, attributes, body, states, sequences, axes, backwards, steps)
+
+
+def _turn(
+    own: Sequence[Tensor],
+    parts: Sequence[Tensor],
+    states: Sequence[Tensor],
+    body: Body,
+    fixed: Sequence[int],
+) -> Turn:
+    """One turn with placeholders for the states that change and for the slices."""
+    results = list(body([*passed_on(fixed, states, own), *parts]))
+    kept = [x for i, x in enumerate(results[: len(states)]) if i not in fixed]
+    return Turn(None, kept, results[len(states) :])
+
+
+def _unrolled(
+    build: Builder,
+    attributes: dict[str, Any],
+    body: Body,
+    states: Sequence[Tensor],
+    sequences: Sequence[Tensor],
+    axes: Sequence[int],
+    backwards: Sequence[bool],
+    most: int,
+) -> list[Tensor]:
+    """The first steps."""
+    steps = sequences[0].shape[axes[0]]
     collected: list[list[Tensor]] = []
-    for step in range(steps):
+    for step in range(min(steps, most)):
         slices = [
             _slice(build, x, axis, steps - 1 - step if reverse else step)
             for x, axis, reverse in zip(sequences, axes, backwards, strict=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.importers.attempt import Attempt
 from tinyml.importers.open_extents import Extent, closed
 from tinyml.importers.outputs import (
     check_bounds,
@@ -21,6 +22,7 @@ from tinyml.importers.outputs import (
     with_counts,
 )
 from tinyml.importers.reasons import tflite_reason
+from tinyml.importers.rolling import Outline, Turn, passed_on, rolled
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_outputs import EFFECTS, with_outputs
 from tinyml.importers.tflite_results import check_activation, check_output, check_result
@@ -275,15 +277,51 @@ class _Reader:
     # --- loops -------------------------------------------------------------------------------------
 
     def _while(self, scope: _Scope, operator: OperatorRecord) -> None:
-        """Unrolled; what the loop carries are tensors and variables."""
+        """A loop, or its steps one by one; what it carries are tensors and variables."""
         condition, body = operator.options.CondSubgraphIndex(), operator.options.BodySubgraphIndex()
         carried = [scope.handles.get(i) or self._value(scope, i) for i in operator.inputs]
+        tensors = [value for value in carried if isinstance(value, Tensor)]
+        if len(tensors) == len(carried):
+            found = self._rolled(condition, body, tensors)
+            if found is not None:
+                self._bind(scope, operator.outputs, found)
+                return
+        self._bind(scope, operator.outputs, self._steps(condition, body, carried))
+
+    def _steps(
+        self, condition: int, body: int, carried: Sequence[_Carried], at_most: int | None = None
+    ) -> Sequence[_Carried]:
+        """All steps, or the first ones."""
         steps = 0
-        while goes_on(_tensor(self._called(condition, carried)), steps):
+        while steps != at_most and goes_on(_tensor(self._called(condition, carried)), steps):
             carried = self._called(body, carried)
             steps += 1
         self.build.longest_loop = max(self.build.longest_loop, steps)
-        self._bind(scope, operator.outputs, carried)
+        return carried
+
+    def _rolled(self, condition: int, body: int, carried: Sequence[Tensor]) -> list[Tensor] | None:
+        """The results of a loop that stays one; None if its steps are to be read one by one."""
+        parts = [self.subgraphs[i] for i in (condition, body) if 0 < i < len(self.subgraphs)]
+        if len(parts) < 2 or any(o.op_type in EFFECTS for part in parts for o in part.operators):
+            return None
+        ends = zip(parts[1].inputs, parts[1].outputs, strict=False)
+        fixed = [place for place, (old, new) in enumerate(ends) if old == new]
+
+        def turn(own: Sequence[Tensor], _: Sequence[Tensor]) -> Turn:
+            given = passed_on(fixed, carried, own)
+            again = _tensor(self._called(condition, given))
+            if again is None:
+                raise UnsupportedError("a loop without a condition")
+            results = _tensors(self._called(body, given))
+            return Turn(again, [x for i, x in enumerate(results) if i not in fixed], ())
+
+        def unroll(most: int) -> list[Tensor]:
+            return _tensors(self._steps(condition, body, carried, most))
+
+        attempt = Attempt(self.build, self.complaints, self.variables, self)
+        first = [x for i, x in enumerate(carried) if i not in fixed]
+        found = rolled(self.build, attempt, Outline(first, (), turn, unroll, asks_first=True))
+        return None if found is None else passed_on(fixed, carried, found)
 
     def _if(self, scope: _Scope, operator: OperatorRecord) -> None:
         """The branch that a constant condition takes; or both, of which a run takes one."""

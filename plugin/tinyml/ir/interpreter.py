@@ -36,6 +36,11 @@ class Interpreter:
         """Return to the state before the first run."""
         self._state = initial_state(self.graph)
 
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """What the next run finds, by the names of the tensors that read it."""
+        return self._state
+
     def run(self, sample: Mapping[str, Array]) -> dict[str, Array]:
         """Every tensor that is not a constant."""
         graph = self.graph

@@ -56,6 +56,15 @@ class Op:
         """A short lower-case word for names in the generated C."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.kind).lower()
 
+    @property
+    def inner_graph(self) -> Any:
+        """The ``Graph`` that the operator runs, on which passes work like on the model's; None for most."""
+        return None
+
+    def with_inner_graph(self, graph: Any) -> Op:
+        """The operator with another graph inside, which has the same inputs, outputs and states."""
+        raise NotImplementedError(self.kind)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         """Shapes and types of the outputs (the importer sets the quantisation of outputs)."""
         raise NotImplementedError(self.kind)

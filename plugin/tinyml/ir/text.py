@@ -19,6 +19,7 @@ def dump(graph: Graph) -> str:
 
 
 def _lines(graph: Graph) -> Iterator[str]:
+    """A graph inside an operator comes below its node, up to a line ``end``."""
     yield f"graph {graph.name}"
     for name in graph.inputs:
         yield f"  input {_typed(graph.tensors[name])}"
@@ -26,6 +27,8 @@ def _lines(graph: Graph) -> Iterator[str]:
         yield f"  state {_typed(graph.tensors[state.tensor])} <- {state.update}"
     for node in graph.nodes:
         yield f"  {_node(graph, node)}"
+        if node.op.inner_graph is not None:
+            yield from (f"    {line}" for line in (*_lines(node.op.inner_graph), "end"))
     for name in graph.outputs:
         yield f"  output {name}"
 

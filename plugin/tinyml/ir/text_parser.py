@@ -37,11 +37,12 @@ class _Parser:
         self.kinds = {cls.__name__: cls for cls in _subclasses(Op)}
 
     def graph(self, text: str) -> Graph:
-        for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        lines = enumerate(map(str.strip, text.splitlines()), 1)
+        for number, line in lines:
             if not line or line.startswith("#"):
                 continue
             try:
-                self._line(line)
+                self._line(line, lines)
             except ModelError as error:
                 raise ModelError(f"line {number}: {error.message}", error.hint) from None
             except (TypeError, ValueError, IndexError) as error:
@@ -51,7 +52,7 @@ class _Parser:
         ports = tuple(self.inputs), tuple(self.outputs)
         return Graph(self.name, self.tensors, tuple(self.nodes), *ports, tuple(self.states))
 
-    def _line(self, line: str) -> None:
+    def _line(self, line: str, below: Iterator[tuple[int, str]]) -> None:
         word, _, rest = line.partition(" ")
         if word == "graph":
             if self.name:
@@ -65,7 +66,7 @@ class _Parser:
             declared, _, update = rest.partition(" <- ")
             self.states.append(State(self._tensor(declared), update))
         else:
-            self.nodes.append(self._node(line))
+            self.nodes.append(self._node(line, below))
 
     def _tensor(self, text: str) -> str:
         name, _, type_ = text.rpartition(": ")
@@ -73,7 +74,7 @@ class _Parser:
         self.tensors[name] = Tensor(name, shape, dtype, quant)
         return name
 
-    def _node(self, line: str) -> Node:
+    def _node(self, line: str, below: Iterator[tuple[int, str]]) -> Node:
         match = NODE.match(line)
         if match is None or match["kind"] not in self.kinds:
             raise ModelError(
@@ -83,7 +84,10 @@ class _Parser:
         operands, _, attributes = match["body"].partition("; ")
         inputs = tuple(self._operand(part) for part in _split(operands))
         op = self.kinds[match["kind"]]
-        return Node(outputs[0], op(**_attributes(op, attributes)), inputs, outputs)
+        given = _attributes(op, attributes)
+        if any(field.name == "body" for field in fields(op)):
+            given["body"] = _Parser().graph(_inside(below))
+        return Node(outputs[0], op(**given), inputs, outputs)
 
     def _operand(self, text: str) -> str:
         if text == "-":
@@ -97,6 +101,19 @@ class _Parser:
         tensor = Tensor.constant(f"const{len(self.tensors)}", data, quant)
         self.tensors[tensor.name] = tensor
         return tensor.name
+
+
+def _inside(below: Iterator[tuple[int, str]]) -> str:
+    """The graph inside an operator: the lines below its node, with those of graphs inside that one."""
+    lines: list[str] = []
+    depth = 1
+    for _, line in below:
+        depth += line.startswith("graph ") and bool(lines)
+        depth -= line == "end"
+        if not depth:
+            return "\n".join(lines)
+        lines.append(line)
+    raise ModelError("the graph inside an operator has no line `end`")
 
 
 def _subclasses(cls: type[Op]) -> Iterator[type[Op]]:

@@ -83,6 +83,13 @@ def quantisation_fits(graph: Graph) -> Iterator[str]:
             yield f"{name!r} {problem}"
 
 
+def bodies_fit(graph: Graph) -> Iterator[str]:
+    """The graphs inside operators keep these rules too."""
+    for node in graph.nodes:
+        if node.op.inner_graph is not None and (problem := first_problem(node.op.inner_graph)) is not None:
+            yield f"inside {node.op.kind} {node.name!r}: {problem}"
+
+
 RULES: tuple[Rule, ...] = (
     tensors_exist,
     computed_once,
@@ -91,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     shapes_agree,
     data_fits,
     quantisation_fits,
+    bodies_fit,
 )
 
 

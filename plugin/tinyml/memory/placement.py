@@ -15,12 +15,14 @@ from tinyml.ir.verifier import verify
 from tinyml.memory.bands.feeding import from_arrival, rows_in_vain, with_arrival
 from tinyml.memory.bands.join import in_bands
 from tinyml.memory.less_scratch import LessScratch
+from tinyml.memory.loops.place import with_placed_loops
 from tinyml.memory.plan import Plan, lower_bound_bytes, plan
 from tinyml.memory.schedule import same_order, schedule
 from tinyml.memory.select import Selected, select
 from tinyml.ops.framework.kernel import Library
 from tinyml.settings.optimize import BALANCED, Chaining, Goal, find_goal
 from tinyml.settings.options import Options
+from tinyml.settings.passing import Io
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset(Library) - {Library.CMSIS_NN},
@@ -46,7 +48,8 @@ def libraries_of(kernels: str, cmsis_nn: bool) -> frozenset[Library]:
 
 
 def lay_out(graph: Graph, target: Target, options: Options) -> Placed:
-    """All of these stages, with the choices of ``options``."""
+    """All of these stages, with the choices of ``options``; first for the bodies of loops."""
+    graph = with_placed_loops(graph, lambda body: lay_out(body, target, _of_body(options)))
     goal = find_goal(options.optimize)
     goal = replace(goal, four_bits=0) if options.byte_weights else goal
     if not (options.io.rows and options.bands):
@@ -58,6 +61,11 @@ def lay_out(graph: Graph, target: Target, options: Options) -> Placed:
         _, _, plain = _laid_out(graph, target, options, goal)
         ordered = replace(ordered, notes=(*ordered.notes, *rows_in_vain(found, plain, goal)))
     return ordered, selected, found
+
+
+def _of_body(options: Options) -> Options:
+    """For the body of a loop, whose inputs and outputs are parts of those of the loop."""
+    return replace(options, io=Io(caller=True), frontend=None)
 
 
 def _laid_out(graph: Graph, target: Target, options: Options, goal: Goal) -> Placed:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.ir import Graph
+from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.passes.bound_sums import bound_sums
 from tinyml.passes.cancel_transposes import cancel_transposes
 from tinyml.passes.fold_constant_channels import fold_constant_channels
@@ -93,6 +94,13 @@ def without_attention(steps: Sequence[Pass]) -> tuple[Pass, ...]:
 def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     """Functions stay layers, which an NPU computes; it has no tables of ours."""
     return tuple(step for step in steps if step is not tabulate_functions)
+
+
+def is_recurrent(graph: Graph) -> bool:
+    """Whether the first steps of a loop, unrolled, become a recurrent layer."""
+    for step in PASSES[: PASSES.index(roll_recurrent) + 1]:
+        graph = step(graph)
+    return any(isinstance(node.op, Recurrent) for node in graph.nodes)
 
 
 def find_passes(names: Sequence[str]) -> list[Pass]:

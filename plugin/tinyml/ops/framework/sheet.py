@@ -5,16 +5,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
-from tinyml.ir import Array, DType, Layer
+from tinyml.ir import Array, DType, Layer, Tensor
 from tinyml.ops.framework import maths
 from tinyml.ops.framework.reserved_names import check_declaration
 from tinyml.ops.framework.tally import Tally
@@ -53,6 +54,25 @@ class Record:
     type: str
     name: str
     members: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """The call of the function of a layer inside another layer."""
+
+    text: str
+    condition: str = ""  # C that says whether its results are used
+    may_fail: bool = False  # it returns a status
+
+    def write(self, sheet: Sheet) -> None:
+        if self.condition:
+            with sheet.block(f"if ({self.condition}) {{"):
+                replace(self, condition="").write(sheet)
+            return
+        sheet.line(f"{'status = ' if self.may_fail else ''}{self.text};")
+        if self.may_fail:
+            with sheet.block("if (status != 0) {"):
+                sheet.line("return status;")
 
 
 @dataclass
@@ -182,6 +202,13 @@ class Sheet:
     def note(self, function: str, members: Mapping[str, object], *operands: str) -> None:
         """Call a function that only the player has."""
         raise NotImplementedError(function)
+
+    def calls(self, part: Any, where: Callable[[Tensor | None, Any], str]) -> list[LayerCall]:
+        """Write a function for each layer of a placed graph inside the layer, and return the calls of them.
+
+        ``where`` gives C for the location of a tensor of that graph, or of scratch memory.
+        """
+        raise NotImplementedError(self.layer.op.kind)
 
     def divide_scratch(self) -> None:
         """What ``buffer`` needs first."""

@@ -55,6 +55,7 @@ class Tally:
     operators: set[str] = field(default_factory=set)  # those of C that are written anywhere
     divisors: set[str] = field(default_factory=set)  # what is divided by, as it is written
     body: str = ""  # the function, once it is complete
+    inside: list[Tally] = field(default_factory=list)  # of the layers that a loop of layers calls
     in_place: bool = False  # the output takes over the memory of an input
     _open: list[_Block] = field(default_factory=lambda: [_Block()])
 

@@ -1,0 +1,333 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Long loops stay loops: the body is read once and becomes the graph inside a ``Loop``.
+
+Short ones are unrolled, because their layers fuse with others and constants are known in each step. So are
+loops that the compiler knows as an RNN, GRU or LSTM, and those whose body has no fixed shapes, or needs the
+number of the step at compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tinyml.base import late, limits
+from tinyml.base.errors import TinymlError
+from tinyml.base.lazy_dataclass import dataclass
+from tinyml.importers import unrolling
+from tinyml.importers.attempt import Attempt
+from tinyml.ir import Array, Graph, Layer, Node, State, Tensor, TensorType
+from tinyml.ir.interpreter import evaluate
+from tinyml.ops.framework.loop import Loop
+from tinyml.ops.framework.reading import Builder
+from tinyml.ops.reshape import Reshape, with_quant
+from tinyml.ops.transpose import Transpose
+
+MOST_LAYERS = 64
+"""A loop of which unrolling makes more layers stays a loop. Shorter ones take less time unrolled."""
+
+MOST_STEPS = 2**31 - 1
+"""Turns of a loop in C, which an int32_t counts."""
+
+MOST_COUNTED = 65536
+"""Steps of which the compiler computes one by one whether another one follows."""
+
+TRIED = 4
+"""Steps that show whether a loop is a recurrent layer."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn of a loop computes; ``condition``: whether it runs at all, or another one follows."""
+
+    condition: Tensor | None
+    carried: Sequence[Tensor]
+    rows: Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A loop of a file: its operands, and how its body is read.
+
+    Values that the body passes on unchanged are not among those that it carries.
+    """
+
+    first: Sequence[Tensor]  # the first values of what is carried
+    sequences: Sequence[Tensor]  # one part along an axis for each step
+    read: Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
+    unroll: Callable[[int], Sequence[Tensor]]  # at most so many steps
+    steps: int | None = None  # at most; None: as many as the condition says
+    asks_first: bool = False  # the condition is computed before a turn
+    axes: Sequence[int] = ()  # of the sequences
+    last_first: tuple[int, ...] = ()
+    rows_last_first: tuple[int, ...] = ()
+    private: int = 0  # the first so many carried values are of no use after the loop
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The nodes of one turn, with placeholders for what it gets."""
+
+    nodes: Sequence[Node]
+    tensors: dict[str, Tensor]
+    carried: Sequence[Tensor]
+    parts: Sequence[Tensor]
+    turn: Turn
+
+
+def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] | None:
+    """The last values of what is carried, then the rows of all steps; None if the loop is to be unrolled.
+
+    ``attempt`` remembers what all objects that take part in the reading hold.
+    """
+    if not outline.first and not outline.sequences:
+        return None
+    scope = build.scope
+    try:
+        body = _read(build, outline)
+        steps = _steps(body, outline) if body is not None else None
+    except TinymlError:  # reading it step by step says what is wrong, if that is not possible either
+        body = steps = None
+    attempt.undo()
+    if body is None or steps is None or not 0 < steps <= MOST_STEPS:
+        return None
+    if steps * _variable_nodes(body, outline) <= MOST_LAYERS:
+        return None
+    outside = _outside(body)
+    if any(x.type != build.tensors[x.name].type for x in outside if not x.is_constant):
+        return None
+    if any(tensor.name in build.counted for tensor in (*outside, *outline.first, *outline.sequences)):
+        return None
+    if all(tensor.is_constant for tensor in (*outside, *outline.first, *outline.sequences)):
+        return None  # the compiler computes all of it
+    if steps <= unrolling.MOST_STEPS and _is_recurrent(build, attempt, outline):
+        return None
+    build.scope = scope
+    return _loop(build, outline, body, steps, [tensor for tensor in outside if not tensor.is_constant])
+
+
+def _read(build: Builder, outline: Outline) -> _Body | None:
+    """One turn; None if what it carries does not keep its type, or if it has effects outside."""
+    scope, mark = build.scope, len(build.nodes)
+    effects = [len(kept) for kept in (build.updates, build.own_states, build.bounded)]
+    carried = [build.tensor(f"{scope}/carried", x.type) for x in outline.first]
+    sequences = zip(outline.sequences, outline.axes, strict=True)
+    parts = [build.tensor(f"{scope}/part", _part_type(*sequence)) for sequence in sequences]
+    turn = outline.read(carried, parts)
+    fits = len(turn.carried) == len(carried) and all(
+        (new.shape, new.dtype) == (old.shape, old.dtype)
+        for new, old in zip(turn.carried, carried, strict=False)
+    )
+    if not fits or effects != [len(kept) for kept in (build.updates, build.own_states, build.bounded)]:
+        return None
+    moving = (*turn.rows, *outline.sequences)
+    if any(tensor.quant is not None and tensor.quant.per_channel for tensor in moving):
+        return None
+    build.scope = scope
+    updates = [with_quant(build, new, old.quant) for new, old in zip(turn.carried, carried, strict=True)]
+    if any(tensor.name in build.counted for tensor in (*updates, *turn.rows)):
+        return None
+    made = {name for node in build.nodes[mark:] for name in node.outputs}
+    taken = {tensor.name for tensor in carried}
+    ends: list[Tensor] = []
+    for tensor in (*updates, *turn.rows):
+        if tensor.name not in made or tensor.name in taken:
+            tensor = _copy(build, tensor)
+        taken.add(tensor.name)
+        ends.append(tensor)
+    turn = replace(turn, carried=ends[: len(carried)], rows=ends[len(carried) :])
+    nodes = build.nodes[mark:]
+    if any(node.op.by_rows for node in nodes):
+        return None
+    return _Body(nodes, dict(build.tensors), carried, parts, turn)
+
+
+def _part_type(sequence: Tensor, axis: int) -> TensorType:
+    shape = sequence.shape
+    return TensorType((*shape[:axis], *shape[axis + 1 :]), sequence.dtype, sequence.quant)
+
+
+def _copy(build: Builder, tensor: Tensor) -> Tensor:
+    """A tensor of its own with the same value: what a turn leaves must be computed in it."""
+    copy = build.tensor(f"{tensor.name}/copy", tensor.type)
+    build.nodes.append(Node(build.scope, Reshape(tensor.shape), (tensor.name,), (copy.name,)))
+    return copy
+
+
+def _steps(body: _Body, outline: Outline) -> int | None:
+    """How many turns there are; None if that depends on what is computed at run time."""
+    condition = body.turn.condition
+    if condition is None or (condition.data is not None and condition.data.reshape(-1).all()):
+        return outline.steps
+    if condition.data is not None:
+        return 0 if outline.asks_first else 1
+    values = _known(body, outline, [condition.name])
+    if values is None:
+        return None
+    most = MOST_COUNTED if outline.steps is None else min(outline.steps, MOST_COUNTED)
+    machine = _machine(body, [condition.name, *(new.name for _, new in values.values())])
+    state = {name: first for name, (first, _) in values.items()}
+    for step in range(most):
+        limits.check_time()
+        found = machine(state)
+        if not found[condition.name].reshape(-1).all():
+            return step if outline.asks_first else step + 1
+        state = {name: found[new.name] for name, (_, new) in values.items()}
+    return outline.steps
+
+
+def _known(body: _Body, outline: Outline, names: Sequence[str]) -> dict[str, tuple[Array, Tensor]] | None:
+    """The carried values that some values of a turn depend on: the first ones, and what they become.
+
+    None if these values depend on anything that is not known now.
+    """
+    places = {tensor.name: i for i, tensor in enumerate(body.carried)}
+    found: dict[str, tuple[Array, Tensor]] = {}
+    waiting = list(_leaves(body, names))
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if name not in places or outline.first[places[name]].data is None:
+            return None
+        new = body.turn.carried[places[name]]
+        found[name] = outline.first[places[name]].value, new
+        waiting += _leaves(body, [new.name])
+    return found
+
+
+def _leaves(body: _Body, names: Sequence[str]) -> set[str]:
+    """What these values are computed from that no node of the body computes and that is not constant."""
+    nodes = _reached(body, names)
+    needed = {*names, *(name for node in nodes for name in node.inputs if name)}
+    made = {name for node in body.nodes for name in node.outputs}
+    return {name for name in needed - made if not body.tensors[name].is_constant}
+
+
+def _machine(body: _Body, names: Sequence[str]) -> Callable[[dict[str, Array]], dict[str, Array]]:
+    """A function that computes these values from those that they depend on."""
+    layers = [Layer.of(node, body.tensors) for node in _reached(body, names)]
+    constants = {name: tensor.data for name in names if (tensor := body.tensors[name]).data is not None}
+
+    def run(state: dict[str, Array]) -> dict[str, Array]:
+        values = {**constants, **state}
+        for layer in layers:
+            found = zip(layer.outputs, evaluate(layer, values), strict=True)
+            values.update({tensor.name: array for tensor, array in found})
+        return values
+
+    return run
+
+
+def _variable_nodes(body: _Body, outline: Outline) -> int:
+    """The layers of a turn that are left once it is unrolled: the compiler computes what counts the turns."""
+    known: set[str] = set()
+    for tensor in body.carried:
+        known.update(_known(body, outline, [tensor.name]) or ())
+    count = 0
+    for node in body.nodes:
+        inputs = [body.tensors[name] for name in node.inputs if name]
+        if all(x.is_constant or x.name in known for x in inputs):
+            known.update(node.outputs)
+        else:
+            count += 1
+    return count
+
+
+def _outside(body: _Body) -> list[Tensor]:
+    """What the body reads that is neither computed in it nor given to it: captured values and constants."""
+    inside = {tensor.name for tensor in (*body.carried, *body.parts)}
+    inside.update(name for node in body.nodes for name in node.outputs)
+    names = dict.fromkeys(name for node in body.nodes for name in node.inputs if name)
+    return [body.tensors[name] for name in names if name not in inside]
+
+
+def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline) -> bool:
+    """Whether the first steps, unrolled, become an RNN, GRU or LSTM."""
+    mark = len(build.nodes)
+    try:
+        results = outline.unroll(TRIED)
+        graph = _graph_of(build, build.nodes[mark:], results)
+    except TinymlError:
+        graph = None
+    attempt.undo()
+    return graph is not None and late.is_recurrent(graph)
+
+
+def _graph_of(build: Builder, nodes: Sequence[Node], results: Sequence[Tensor]) -> Graph:
+    made = {name for node in nodes for name in node.outputs}
+    used = dict.fromkeys(name for node in nodes for name in (*node.inputs, *node.outputs) if name)
+    inputs = [name for name in used if name not in made and not build.tensors[name].is_constant]
+    outputs = dict.fromkeys(tensor.name for tensor in results if tensor.name in made)
+    tensors = {name: build.tensors[name] for name in used}
+    return Graph("steps", tensors, tuple(nodes), tuple(inputs), tuple(outputs))
+
+
+def _loop(
+    build: Builder, outline: Outline, body: _Body, steps: int, captured: Sequence[Tensor]
+) -> list[Tensor]:
+    """The operator in place of the loop."""
+    kept = _kept(body, outline.private)
+    states = [State(body.carried[i].name, body.turn.carried[i].name) for i in kept]
+    inputs = [*(part.name for part in body.parts), *(tensor.name for tensor in captured)]
+    graph = Graph(
+        build.scope or "loop",
+        body.tensors,
+        tuple(_reached(body, [*(state.update for state in states), *(row.name for row in body.turn.rows)])),
+        tuple(inputs),
+        tuple(row.name for row in body.turn.rows),
+        tuple(states),
+    )
+    op = Loop(
+        graph.with_nodes(graph.nodes), steps, len(body.parts), outline.last_first, outline.rows_last_first
+    )
+    sequences = [along_front(build, x, axis) for x, axis in zip(outline.sequences, outline.axes, strict=True)]
+    for i in kept:  # constants that were made for the loop
+        build.tensors.setdefault(outline.first[i].name, outline.first[i])
+    operands = [*(outline.first[i] for i in kept), *sequences, *captured]
+    results = build.add(op, operands, op.infer(operands))
+    return list(results[sum(i < outline.private for i in kept) :])
+
+
+def _kept(body: _Body, private: int) -> list[int]:
+    """The places of carried values without private ones that nothing needs."""
+    places = {tensor.name: i for i, tensor in enumerate(body.carried)}
+    kept = set(range(private, len(body.carried)))
+    waiting = [*(body.turn.carried[i].name for i in kept), *(row.name for row in body.turn.rows)]
+    while waiting:
+        found = {places[name] for name in _leaves(body, waiting) if name in places} - kept
+        kept |= found
+        waiting = [body.turn.carried[i].name for i in found]
+    return sorted(kept)
+
+
+def _reached(body: _Body, names: Sequence[str]) -> list[Node]:
+    """The nodes that some values need: what only the condition needs is not among them."""
+    needed, nodes = set(names), list[Node]()
+    for node in reversed(body.nodes):
+        if not needed.isdisjoint(node.outputs):
+            needed.update(name for name in node.inputs if name)
+            nodes.append(node)
+    return nodes[::-1]
+
+
+def along_front(build: Builder, x: Tensor, axis: int) -> Tensor:
+    """A sequence whose parts lie along axis 0 instead of another one."""
+    others = [i for i in range(len(x.shape)) if i != axis]
+    return build.add1(Transpose((axis, *others)), [x]) if axis else x
+
+
+def along(build: Builder, x: Tensor, axis: int) -> Tensor:
+    """A sequence whose parts lie along an axis instead of axis 0."""
+    if not axis:
+        return x
+    perm = list(range(1, len(x.shape)))
+    perm.insert(axis, 0)
+    return build.add1(Transpose(tuple(perm)), [x])
+
+
+def passed_on(fixed: Sequence[int], given: Sequence[Tensor], own: Sequence[Tensor]) -> list[Tensor]:
+    """All carried values in their order: those in ``fixed`` as they were given, the others from ``own``."""
+    rest = iter(own)
+    return [x if i in fixed else next(rest) for i, x in enumerate(given)]

@@ -1,0 +1,47 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of layers on emulated cores: equal to numpy, and no more code for more steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import loop_models as models
+from tinyml import harness
+from tinyml.ir.interpreter import interpret
+from tinyml.pipeline import Options, compile_model, read_graph
+
+CHECKED = harness.Options(check_arena=True)
+MODELS = {
+    "scan": lambda n: models.filter_scan(n, scan_input_directions=[1, 0]),
+    "loop": models.counted_loop,
+    "nested": lambda n: models.nested_loop(n, n + 50),
+    "quantized": models.qdq_scan,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("machine", ["qemu-cortex-m3", "qemu-cortex-m4"])
+def test_loops(machine: str, name: str) -> None:
+    model = MODELS[name](40)
+    sample = models.sample(model)
+    compiled = compile_model(models.file(model), Options(target=harness.find_machine(machine).target.name))
+    assert "Loop" in [one.layer.op.kind for one in compiled.selected]
+    (found,) = harness.run_files(compiled.files, machine, [sample], options=CHECKED).outputs
+    (wanted,) = interpret(read_graph(models.file(model)), [sample])
+    for output in found:
+        np.testing.assert_allclose(found[output], wanted[output], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_code_of_many_steps(name: str) -> None:
+    """30 and 1,000 steps: some numbers no longer fit into short instructions."""
+    sizes = []
+    for steps in (30, 1000):
+        model = MODELS[name](steps)
+        compiled = compile_model(models.file(model), Options(target="cortex-m4"))
+        result = harness.run_files(compiled.files, "qemu-cortex-m4", [models.sample(model)])
+        assert result.footprint is not None
+        sizes.append(result.footprint.code_bytes)
+    assert abs(sizes[1] - sizes[0]) <= 48

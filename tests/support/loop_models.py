@@ -1,0 +1,205 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models with a loop of any number of steps, whose body is no recurrent layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml.importers import ModelFile
+from tinyml.ir import Array
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+WIDTH = 4
+
+
+def value(name: str, *shape: int, kind: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def node(op_type: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(op_type, inputs.split(), outputs.split(), outputs.split()[0], **attributes)
+
+
+def whole(
+    loop: onnx.NodeProto,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    constants: Mapping[str, Array],
+    before: Sequence[onnx.NodeProto] = (),
+) -> onnx.ModelProto:
+    stored = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph([*before, loop], "loops", inputs, outputs, stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def weights(*shape: int) -> Array:
+    return np.random.default_rng(7).normal(0, 0.5, shape).astype(np.float32)
+
+
+def filter_scan(steps: int, **directions: Any) -> onnx.ModelProto:
+    """A Scan with two states, two sequences along different axes, two outputs, and a captured value.
+
+    The states change places in each step, so neither can be computed in the memory of the other.
+    """
+    body = helper.make_graph(
+        [
+            node("MatMul", "a w", "turned"),
+            node("Add", "turned x", "sum"),
+            node("Softsign", "sum", "soft"),
+            node("Mul", "soft gain", "b2"),
+            node("Identity", "b", "a2"),
+            node("Sub", "b2 z", "row"),
+            node("Abs", "a", "other"),
+        ],
+        "body",
+        [value("a", 1, WIDTH), value("b", 1, WIDTH), value("x", 1, WIDTH), value("z", 1, WIDTH)],
+        [value("a2", 1, WIDTH), value("b2", 1, WIDTH), value("row", 1, WIDTH), value("other", 1, WIDTH)],
+    )
+    loop = helper.make_node(
+        "Scan",
+        ["a0", "b0", "xs", "zs"],
+        ["an", "bn", "rows", "others"],
+        "filter",
+        body=body,
+        num_scan_inputs=2,
+        scan_input_axes=[0, 1],
+        scan_output_axes=[0, -1],
+        **directions,
+    )
+    ends = [value("an", 1, WIDTH), value("bn", 1, WIDTH)]
+    return whole(
+        loop,
+        [
+            value("a0", 1, WIDTH),
+            value("b0", 1, WIDTH),
+            value("xs", steps, 1, WIDTH),
+            value("zs", 1, steps, WIDTH),
+            value("gain", 1, WIDTH),
+        ],
+        [*ends, value("rows", steps, 1, WIDTH), value("others", 1, WIDTH, steps)],
+        {"w": weights(WIDTH, WIDTH)},
+    )
+
+
+def counted_loop(steps: int, last: int | None = None) -> onnx.ModelProto:
+    """A Loop that reads row ``i`` of x, passes a value on unchanged, and may end by its condition."""
+    ending = [node("Less", "i last", "below"), node("And", "below go", "on")]
+    body = helper.make_graph(
+        [
+            node("Gather", "x i", "taken", axis=0),
+            node("MatMul", "h w", "turned"),
+            node("Add", "turned taken", "sum"),
+            node("Softsign", "sum", "next"),
+            node("Mul", "next kept", "shown"),
+            node("Identity", "kept", "kept2"),
+            *(ending if last is not None else [node("Identity", "go", "on")]),
+        ],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH), value("kept", 1, WIDTH)],
+        [value("on", kind=BOOL), value("next", 1, WIDTH), value("kept2", 1, WIDTH), value("shown", 1, WIDTH)],
+    )
+    loop = helper.make_node(
+        "Loop", ["most", "true", "h0", "gain"], ["y", "kept_y", "rows"], "loop", body=body
+    )
+    count = steps if last is None else min(steps, last + 1)
+    constants = {
+        "w": weights(WIDTH, WIDTH),
+        "h0": np.zeros((1, WIDTH), np.float32),
+        "most": np.asarray(steps),
+        "true": np.asarray(True),
+        "last": np.asarray(-1 if last is None else last),
+    }
+    return whole(
+        loop,
+        [value("x", steps, WIDTH), value("gain", 1, WIDTH)],
+        [value("y", 1, WIDTH), value("kept_y", 1, WIDTH), value("rows", count, 1, WIDTH)],
+        constants,
+    )
+
+
+def nested_loop(steps: int, inner_steps: int) -> onnx.ModelProto:
+    """Each turn of a Scan runs a Loop."""
+    inner = helper.make_graph(
+        [
+            node("MatMul", "k w", "turned"),
+            node("Add", "turned x", "sum"),
+            node("Softsign", "sum", "k2"),
+            node("Identity", "go", "on"),
+        ],
+        "inner",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("k", 1, WIDTH)],
+        [value("on", kind=BOOL), value("k2", 1, WIDTH)],
+    )
+    body = helper.make_graph(
+        [
+            helper.make_node("Loop", ["most", "true", "h"], ["turned_h"], "inner", body=inner),
+            node("Sub", "turned_h h", "h2"),
+            node("Abs", "h2", "row"),
+        ],
+        "outer",
+        [value("h", 1, WIDTH), value("x", 1, WIDTH)],
+        [value("h2", 1, WIDTH), value("row", 1, WIDTH)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn", "rows"], "outer", body=body, num_scan_inputs=1)
+    return whole(
+        loop,
+        [value("h0", 1, WIDTH), value("xs", steps, 1, WIDTH)],
+        [value("hn", 1, WIDTH), value("rows", steps, 1, WIDTH)],
+        {"w": weights(WIDTH, WIDTH), "most": np.asarray(inner_steps), "true": np.asarray(True)},
+    )
+
+
+def qdq_scan(steps: int) -> onnx.ModelProto:
+    """A Scan whose body is quantised to int8: a dense layer and a sum, with its state in float."""
+
+    def quantized(name: str, scale: str) -> list[onnx.NodeProto]:
+        return [
+            node("QuantizeLinear", f"{name} {scale} zero", f"{name}_q"),
+            node("DequantizeLinear", f"{name}_q {scale} zero", f"{name}_dq"),
+        ]
+
+    body = helper.make_graph(
+        [
+            *quantized("h", "s_h"),
+            *quantized("x", "s_x"),
+            node("DequantizeLinear", "w_q s_w zero", "w_dq"),
+            node("MatMul", "h_dq w_dq", "turned"),
+            *quantized("turned", "s_t"),
+            node("Add", "turned_dq x_dq", "sum"),
+            *quantized("sum", "s_h"),
+            node("Identity", "sum_dq", "row"),
+        ],
+        "body",
+        [value("h", 1, WIDTH), value("x", 1, WIDTH)],
+        [value("sum_dq", 1, WIDTH), value("row", 1, WIDTH)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn", "rows"], "scan", body=body, num_scan_inputs=1)
+    scales = {"s_h": 0.03, "s_x": 0.02, "s_w": 0.01, "s_t": 0.04}
+    return whole(
+        loop,
+        [value("h0", 1, WIDTH), value("xs", steps, 1, WIDTH)],
+        [value("hn", 1, WIDTH), value("rows", steps, 1, WIDTH)],
+        {
+            **{name: np.float32(scale) for name, scale in scales.items()},
+            "zero": np.int8(0),
+            "w_q": np.random.default_rng(3).integers(-50, 51, (WIDTH, WIDTH)).astype(np.int8),
+        },
+    )
+
+
+def file(model: onnx.ModelProto) -> ModelFile:
+    onnx.checker.check_model(model)
+    return ModelFile(Path("loops.onnx"), model.SerializeToString())
+
+
+def sample(model: onnx.ModelProto, seed: int = 1) -> dict[str, Array]:
+    random = np.random.default_rng(seed)
+    shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
+    return {name: random.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
