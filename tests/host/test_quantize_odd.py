@@ -59,6 +59,17 @@ def test_masked_scores_stay_float(way: str, low: float, tmp_path: Path) -> None:
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
+def test_a_choice_between_activations_is_int8(tmp_path: Path) -> None:
+    """Also if one of them comes from no layer of integers, as a cache does."""
+    nodes = [node("MatMul", "x w", "a"), node("Sin", "x", "s")]
+    nodes += [node("Where", "seen a s", "b"), node("MatMul", "b w", "y")]
+    model = model_of(nodes, {"w": noise(5, 5), "seen": SEEN}, [1, 5, 5])
+    result = quantize_small(model, tmp_path, (5, 5))
+    assert kinds(result) == {"MatMul": "int8", "Sin": "float", "Where": "int8"}
+    assert result.report.decibels > 30
+    compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
 def test_a_mask_leaves_the_other_methods(tmp_path: Path) -> None:
     """There is no histogram of infinity, but there are ranges."""
     mask = np.where(SEEN, 0, -np.inf).astype(np.float32)

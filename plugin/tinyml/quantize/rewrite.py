@@ -15,6 +15,7 @@ from tinyml.base.errors import ConfigError
 from tinyml.ops.framework.quantization_facts import integer_operators
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
+from tinyml.quantize.choices import choices_quantized
 from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
@@ -67,7 +68,8 @@ def insert_qdq(
                 "UseQDQContribOps": some_int16 and opset_of(model) < INT16_OPSET,
             },
         )
-        quantizer.quantize_model()
+        with choices_quantized():
+            quantizer.quantize_model()
         with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
             path = Path(folder, "int8.onnx")
             quantizer.model.save_model_to_file(str(path), False)
