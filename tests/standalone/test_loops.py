@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import onnx
 import pytest
 
 from tests.support import loop_models as models
@@ -13,11 +16,12 @@ from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model, read_graph
 
 CHECKED = harness.Options(check_arena=True)
-MODELS = {
+MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {
     "scan": lambda n: models.filter_scan(n, scan_input_directions=[1, 0]),
     "loop": models.counted_loop,
     "nested": lambda n: models.nested_loop(n, n + 50),
     "quantized": models.qdq_scan,
+    "with a condition": lambda n: models.settling_loop(n, begins=True),
 }
 
 

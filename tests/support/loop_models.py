@@ -124,6 +124,45 @@ def counted_loop(steps: int, last: int | None = None) -> onnx.ModelProto:
     )
 
 
+def settling_loop(steps: int | None, begins: bool = False) -> onnx.ModelProto:
+    """A Loop that ends when its state is small, after ``steps`` at the latest; ``begins``: or not at all.
+
+    It also counts its turns.
+    """
+    body = helper.make_graph(
+        [
+            node("MatMul", "h w", "turned"),
+            node("Softsign", "turned", "next"),
+            node("Abs", "next", "size"),
+            node("ReduceMax", "size", "largest", keepdims=0),
+            node("Greater", "largest small", "on"),
+            node("Add", "turns one", "more"),
+        ],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH), value("turns", kind=INT64)],
+        [value("on", kind=BOOL), value("next", 1, WIDTH), value("more", kind=INT64)],
+    )
+    names = ["" if steps is None else "most", "go0" if begins else "", "h0", "zero"]
+    loop = helper.make_node("Loop", names, ["y", "turns_y"], "settling", body=body)
+    start = [
+        node("ReduceMax", "h0", "first", keepdims=0),
+        node("Greater", "first nothing", "go0"),
+    ]
+    return whole(
+        loop,
+        [value("h0", 1, WIDTH), value("small")],
+        [value("y", 1, WIDTH), value("turns_y", kind=INT64)],
+        {
+            "w": weights(WIDTH, WIDTH),
+            "most": np.asarray(steps or 0),
+            "one": np.asarray(1),
+            "zero": np.asarray(0),
+            "nothing": np.float32(0),
+        },
+        start if begins else [],
+    )
+
+
 def nested_loop(steps: int, inner_steps: int) -> onnx.ModelProto:
     """Each turn of a Scan runs a Loop."""
     inner = helper.make_graph(
@@ -202,4 +241,4 @@ def file(model: onnx.ModelProto) -> ModelFile:
 def sample(model: onnx.ModelProto, seed: int = 1) -> dict[str, Array]:
     random = np.random.default_rng(seed)
     shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
-    return {name: random.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    return {name: np.asarray(random.normal(0, 1, shape), np.float32) for name, shape in shapes.items()}

@@ -11,6 +11,7 @@ class Attempt:
     """Remembers what some objects hold. Their collections are copied, what is in these is not."""
 
     def __init__(self, *objects: object) -> None:
+        self.objects = objects
         self._before = [(one, {name: _copied(value) for name, value in vars(one).items()}) for one in objects]
 
     def undo(self) -> None:

@@ -34,7 +34,8 @@ def read(
     ``fixed``: the places of carried values that the body passes on unchanged.
     """
     most, condition, *given = inputs
-    begins = condition is None or (condition.data is not None and bool(condition.data.reshape(-1).all()))
+    known = condition is None or condition.data is not None
+    begins = condition is None or not known or bool(condition.value.reshape(-1).all())
     counted = most is None or most.data is not None
     carried = [tensor for tensor in given if tensor is not None]
     if begins and counted and len(carried) == len(given):
@@ -49,6 +50,7 @@ def read(
             lambda own, _: _turn(own, carried, outputs, build, body, fixed),
             lambda steps: unroll(inputs, outputs, build, body, steps),
             steps,
+            begins=condition,
             private=1,
         )
         found = rolled(build, attempt, outline)

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tinyml.base import late, limits
 from tinyml.base.errors import TinymlError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.importers import unrolling
 from tinyml.importers.attempt import Attempt
-from tinyml.ir import Array, Graph, Layer, Node, State, Tensor, TensorType
+from tinyml.ir import Array, DType, Graph, Layer, Node, State, Tensor, TensorType
 from tinyml.ir.interpreter import evaluate
 from tinyml.ops.framework.loop import Loop
 from tinyml.ops.framework.reading import Builder
@@ -58,7 +60,8 @@ class Outline:
     read: Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
     unroll: Callable[[int], Sequence[Tensor]]  # at most so many steps
     steps: int | None = None  # at most; None: as many as the condition says
-    asks_first: bool = False  # the condition is computed before a turn
+    asks: Callable[[Sequence[Tensor]], Tensor] | None = None  # computes the condition before a turn
+    begins: Tensor | None = None  # else: whether there is a first turn; None: yes
     axes: Sequence[int] = ()  # of the sequences
     last_first: tuple[int, ...] = ()
     rows_last_first: tuple[int, ...] = ()
@@ -90,21 +93,70 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
     except TinymlError:  # reading it step by step says what is wrong, if that is not possible either
         body = steps = None
     attempt.undo()
+    build.scope = scope
+    if body is not None and steps is None:
+        return _asking(build, attempt, outline)
     if body is None or steps is None or not 0 < steps <= MOST_STEPS:
         return None
     if steps * _variable_nodes(body, outline) <= MOST_LAYERS:
         return None
     outside = _outside(body)
-    if any(x.type != build.tensors[x.name].type for x in outside if not x.is_constant):
-        return None
-    if any(tensor.name in build.counted for tensor in (*outside, *outline.first, *outline.sequences)):
+    if not _usable(build, outline, outside):
         return None
     if all(tensor.is_constant for tensor in (*outside, *outline.first, *outline.sequences)):
         return None  # the compiler computes all of it
     if steps <= unrolling.MOST_STEPS and _is_recurrent(build, attempt, outline):
         return None
     build.scope = scope
-    return _loop(build, outline, body, steps, [tensor for tensor in outside if not tensor.is_constant])
+    return _loop(build, outline, body, steps)
+
+
+def _usable(build: Builder, outline: Outline, outside: Sequence[Tensor]) -> bool:
+    """What the body reads is the same without the attempt, and no tensor has fewer results than room."""
+    same = all(x.type == build.tensors[x.name].type for x in outside if not x.is_constant)
+    operands = (*outside, *outline.first, *outline.sequences)
+    return same and not any(tensor.name in build.counted for tensor in operands)
+
+
+def _asking(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] | None:
+    """A loop whose condition is computed in a run, if it is known how many steps there are at most.
+
+    The condition is what it carries first: ONNX computes it in each turn for the next one, and TFLite's from
+    what the turn leaves, and before the first one from what that gets.
+    """
+    scope = build.scope
+    most = build.most_steps(outline.steps)
+    if most is None or not 0 < most <= MOST_STEPS:
+        return None
+
+    def turn(own: Sequence[Tensor], parts: Sequence[Tensor]) -> Turn:
+        found = outline.read(own[1:], parts)
+        again = outline.asks(found.carried) if outline.asks else found.condition
+        assert again is not None, "a loop without a condition has a known number of steps"
+        return Turn(None, [_truth(build, again), *found.carried], found.rows)
+
+    remembered = Attempt(*attempt.objects)
+    truth = TensorType((), DType.BOOL)
+    asked = replace(outline, first=[Tensor.of("", truth), *outline.first], read=turn, private=0)
+    try:
+        body = _read(build, asked)
+    except TinymlError:
+        body = None
+    remembered.undo()
+    if body is None or body.turn.rows or not _usable(build, outline, _outside(body)):
+        return None
+    build.scope = scope
+    begins = outline.asks(outline.first) if outline.asks else outline.begins
+    build.scope = scope
+    if begins is None:
+        begins = build.constant(np.asarray(True))
+    asked = replace(asked, first=[_truth(build, begins), *outline.first], private=1 + outline.private)
+    return _loop(build, asked, body, most, asks=True, bounded=most != outline.steps)
+
+
+def _truth(build: Builder, condition: Tensor) -> Tensor:
+    """A condition without axes."""
+    return condition if not condition.shape else build.add1(Reshape(()), [condition])
 
 
 def _read(build: Builder, outline: Outline) -> _Body | None:
@@ -159,9 +211,9 @@ def _steps(body: _Body, outline: Outline) -> int | None:
     """How many turns there are; None if that depends on what is computed at run time."""
     condition = body.turn.condition
     if condition is None or (condition.data is not None and condition.data.reshape(-1).all()):
-        return outline.steps
+        return outline.steps or 0
     if condition.data is not None:
-        return 0 if outline.asks_first else 1
+        return 0 if outline.asks else 1
     values = _known(body, outline, [condition.name])
     if values is None:
         return None
@@ -172,9 +224,9 @@ def _steps(body: _Body, outline: Outline) -> int | None:
         limits.check_time()
         found = machine(state)
         if not found[condition.name].reshape(-1).all():
-            return step if outline.asks_first else step + 1
+            return step if outline.asks else step + 1
         state = {name: found[new.name] for name, (_, new) in values.items()}
-    return outline.steps
+    return outline.steps or 0  # 0: it does not end
 
 
 def _known(body: _Body, outline: Outline, names: Sequence[str]) -> dict[str, tuple[Array, Tensor]] | None:
@@ -265,10 +317,11 @@ def _graph_of(build: Builder, nodes: Sequence[Node], results: Sequence[Tensor]) 
 
 
 def _loop(
-    build: Builder, outline: Outline, body: _Body, steps: int, captured: Sequence[Tensor]
+    build: Builder, outline: Outline, body: _Body, steps: int, asks: bool = False, bounded: bool = False
 ) -> list[Tensor]:
     """The operator in place of the loop."""
-    kept = _kept(body, outline.private)
+    captured = [tensor for tensor in _outside(body) if not tensor.is_constant]
+    kept = _kept(body, outline.private, asks)
     states = [State(body.carried[i].name, body.turn.carried[i].name) for i in kept]
     inputs = [*(part.name for part in body.parts), *(tensor.name for tensor in captured)]
     graph = Graph(
@@ -280,7 +333,13 @@ def _loop(
         tuple(states),
     )
     op = Loop(
-        graph.with_nodes(graph.nodes), steps, len(body.parts), outline.last_first, outline.rows_last_first
+        graph.with_nodes(graph.nodes),
+        steps,
+        len(body.parts),
+        outline.last_first,
+        outline.rows_last_first,
+        asks,
+        bounded,
     )
     sequences = [along_front(build, x, axis) for x, axis in zip(outline.sequences, outline.axes, strict=True)]
     for i in kept:  # constants that were made for the loop
@@ -290,10 +349,10 @@ def _loop(
     return list(results[sum(i < outline.private for i in kept) :])
 
 
-def _kept(body: _Body, private: int) -> list[int]:
-    """The places of carried values without private ones that nothing needs."""
+def _kept(body: _Body, private: int, asks: bool) -> list[int]:
+    """The places of carried values without private ones that nothing needs; the condition is needed."""
     places = {tensor.name: i for i, tensor in enumerate(body.carried)}
-    kept = set(range(private, len(body.carried)))
+    kept = {*range(private, len(body.carried)), *([0] if asks else [])}
     waiting = [*(body.turn.carried[i].name for i in kept), *(row.name for row in body.turn.rows)]
     while waiting:
         found = {places[name] for name in _leaves(body, waiting) if name in places} - kept

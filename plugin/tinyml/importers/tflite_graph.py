@@ -307,12 +307,15 @@ class _Reader:
         ends = zip(parts[1].inputs, parts[1].outputs, strict=False)
         fixed = [place for place, (old, new) in enumerate(ends) if old == new]
 
-        def turn(own: Sequence[Tensor], _: Sequence[Tensor]) -> Turn:
-            given = passed_on(fixed, carried, own)
-            again = _tensor(self._called(condition, given))
+        def asks(own: Sequence[Tensor]) -> Tensor:
+            again = _tensor(self._called(condition, passed_on(fixed, carried, own)))
             if again is None:
                 raise UnsupportedError("a loop without a condition")
-            results = _tensors(self._called(body, given))
+            return again
+
+        def turn(own: Sequence[Tensor], _: Sequence[Tensor]) -> Turn:
+            again = asks(own)
+            results = _tensors(self._called(body, passed_on(fixed, carried, own)))
             return Turn(again, [x for i, x in enumerate(results) if i not in fixed], ())
 
         def unroll(most: int) -> list[Tensor]:
@@ -320,7 +323,7 @@ class _Reader:
 
         attempt = Attempt(self.build, self.complaints, self.variables, self)
         first = [x for i, x in enumerate(carried) if i not in fixed]
-        found = rolled(self.build, attempt, Outline(first, (), turn, unroll, asks_first=True))
+        found = rolled(self.build, attempt, Outline(first, (), turn, unroll, asks=asks))
         return None if found is None else passed_on(fixed, carried, found)
 
     def _if(self, scope: _Scope, operator: OperatorRecord) -> None:

@@ -108,15 +108,21 @@ class LoopOfLayers(Kernel[PlacedLoop]):
             sheet.buffer(name, c_type, offset)
         if sheet.may_fail:
             sheet.line("int status;")
+        sheet.may_fail |= op.bounded
         sheet.line()
         for i, state in enumerate(op.body.states):
             self._begin(layer, sheet, i, op.body.tensors[state.tensor])
         with sheet.loop("turn", op.steps):
+            if op.asks:
+                with sheet.block(f"if (!{sheet.y(0)}[0]) {{"):
+                    sheet.line("break;")
             for call in calls:
                 call.write(sheet)
             for copy in copies:
                 sheet.copy(*copy)
-        if sheet.may_fail:
+        if op.bounded:
+            sheet.line(f"return {sheet.y(0)}[0] ? TINYML_EBOUND : 0;")
+        elif sheet.may_fail:
             sheet.line("return 0;")
 
     def _begin(self, layer: Layer[PlacedLoop], sheet: Sheet, index: int, state: Tensor) -> None:

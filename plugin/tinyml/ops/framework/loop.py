@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Loop: a graph of its own that runs a fixed number of times (ONNX's Loop and Scan, TFLite's WHILE).
+"""Loop: a graph of its own that runs again and again (ONNX's Loop and Scan, TFLite's WHILE).
 
 It is part of the framework, like ``inner_graph``, because the stages after the passes place its body too.
 What one turn passes on to the next are the states of the body, which has the memory of the outputs that
@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinyml.base.errors import ModelError
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, Graph, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Graph, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.interpreter import Interpreter
 
 
@@ -27,6 +28,15 @@ def fits_body(layer: Layer[Loop]) -> bool:
     return len(found) == len(wanted) and all(a == b for a, b in zip(found, wanted, strict=True))
 
 
+def asks_one_truth(layer: Layer[Loop]) -> bool:
+    """What says whether there is another turn is one truth value, and such a loop has no rows."""
+    op = layer.op
+    if not op.asks:
+        return not op.bounded
+    first = op.body.tensors[op.body.states[0].tensor] if op.body.states else None
+    return first is not None and first.type == TensorType((), DType.BOOL) and not op.body.outputs
+
+
 @dataclass(frozen=True, eq=False)
 class Loop(Op):
     """Inputs: first values of the states, sequences of which each turn gets a part, and what all turns read.
@@ -35,13 +45,17 @@ class Loop(Op):
     the states, then each output of the body with one part for every turn.
     """
 
-    operands = (fits_body,)
+    operands = (asks_one_truth, fits_body)
     folds: ClassVar[bool] = False
     body: Graph
     steps: int
     sequences: int
     last_first: tuple[int, ...]  # sequences whose last part the first turn gets
     rows_last_first: tuple[int, ...]  # outputs of the body whose last part the first turn writes
+    asks: (
+        bool  # state 0 says before each turn whether there is one, up to ``steps``; there are no row outputs
+    )
+    bounded: bool  # more turns than ``steps`` are the error of a run
 
     def attributes(self) -> dict[str, Any]:
         """Without the body, which the text form prints below the node."""
@@ -50,6 +64,8 @@ class Loop(Op):
             "sequences": self.sequences,
             "last_first": self.last_first,
             "rows_last_first": self.rows_last_first,
+            "asks": self.asks,
+            "bounded": self.bounded,
         }
 
     @property
@@ -82,6 +98,8 @@ class Loop(Op):
         machine = Interpreter(replace(body, states=tuple(first)))
         rows: list[list[Array]] = [[] for _ in body.outputs]
         for step in range(self.steps):
+            if self.asks and not machine.state[body.states[0].tensor].all():
+                break
             parts = [
                 array[self.part(step, i in self.last_first)] if i < self.sequences else array
                 for i, array in enumerate(others)
@@ -89,6 +107,11 @@ class Loop(Op):
             values = machine.run(dict(zip(body.inputs, parts, strict=True)))
             for row, name in zip(rows, body.outputs, strict=True):
                 row.append(values[name])
+        if self.bounded and machine.state[body.states[0].tensor].all():
+            raise ModelError(  # what TINYML_EBOUND is in C
+                f"{self.kind} {layer.name!r} has more steps than its bound, {self.steps}",
+                f"--bound {layer.name}={2 * self.steps}, or fewer steps",
+            )
         joined = [np.stack(row[::-1] if i in self.rows_last_first else row) for i, row in enumerate(rows)]
         return (*(machine.state[state.tensor] for state in body.states), *joined)
 

@@ -177,6 +177,12 @@ class Builder:
         stated = [self.bounds[name] for name in (self.scope, *self.names) if name in self.bounds]
         return min(stated[0], most) if stated else most
 
+    def most_steps(self, known: int | None) -> int | None:
+        """How many steps the loop being read may have: what the user states, or what is ``known``."""
+        most = known if known is not None else 2**31 - 1
+        bound = self.bound(most)
+        return bound if known is not None or bound < most else None
+
     def count(self, tensor: Tensor, axis: int, number: Tensor) -> None:
         """Only the first ``number`` elements of a tensor along ``axis`` are results."""
         self.counted[tensor.name] = Counted(axis, number.name)
