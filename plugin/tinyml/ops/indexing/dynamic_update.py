@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +14,12 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.operands import integers, present, same_type
+
+INT64 = 7
+"""Its number among ONNX's element types."""
 
 
 def block_fits(layer: Layer[DynamicUpdate]) -> bool:
@@ -71,3 +76,33 @@ register_kernels(DynamicUpdate, DynamicUpdateLoops())
 @tflite_op("DYNAMIC_UPDATE_SLICE")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [build.add1(DynamicUpdate(), [node.input(i) for i in range(3)], node.outputs[0])]
+
+
+@onnx_writer(DynamicUpdate)
+def write_onnx(op: DynamicUpdate, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """Along one axis, as rows are written into a cache, ScatterElements; otherwise ScatterND."""
+    whole, block = layer.input(0).shape, layer.input(1).shape
+    free = [axis for axis, (size, extent) in enumerate(zip(whole, block, strict=True)) if size > extent]
+    if not free or not math.prod(block):
+        out.node("Identity", [x[0 if free else 1]], y)
+        return
+    starts = out.node("Reshape", [out.node("Cast", [x[2]], to=INT64), out.integers([len(whole)], "row")])
+    if len(free) == 1:
+        (axis,) = free
+        starts = out.node("Gather", [starts, out.integers([axis], "axis")])
+        starts = _inside(out, starts, [whole[axis] - block[axis]])
+        rows = np.arange(block[axis], dtype=np.int64).reshape(
+            [-1 if a == axis else 1 for a in range(len(block))]
+        )
+        places = out.node("Add", [starts, out.constant(rows, "rows")])
+        places = out.node("Expand", [places, out.integers(block, "shape")])
+        out.node("ScatterElements", [x[0], places, x[1]], y, axis=axis)
+        return
+    starts = _inside(out, starts, [size - extent for size, extent in zip(whole, block, strict=True)])
+    grid = np.moveaxis(np.indices(block), 0, -1).astype(np.int64)
+    out.node("ScatterND", [x[0], out.node("Add", [starts, out.constant(grid, "grid")]), x[1]], y)
+
+
+def _inside(out: OnnxWriter, starts: str, last: Sequence[int]) -> str:
+    starts = out.node("Max", [starts, out.integers([0], "first")])
+    return out.node("Min", [starts, out.integers(last, "last")])
