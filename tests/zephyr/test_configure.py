@@ -66,7 +66,7 @@ def test_models_in_cmake_that_are_optimised_for_size_without_an_fpu(tmp_path: Pa
     assert "libtinyml_cmsis_nn.a" not in rules
 
 
-def test_an_error_in_a_first_build_is_mended_without_pristine(tmp_path: Path) -> None:
+def test_an_error_in_a_first_build_is_mended_without_pristine_and_the_option_goes(tmp_path: Path) -> None:
     """CMake leaves no build.ninja, and west runs ninja alone: a file of ours runs CMake again."""
     app = copy_of_digits(tmp_path / "app")
     build, manifest = app / "build", app / "tinyml.yaml"
@@ -79,16 +79,15 @@ def test_an_error_in_a_first_build_is_mended_without_pristine(tmp_path: Path) ->
     run(words, app)
     assert "digits/digits.c" in (build / "build.ninja").read_text()
 
-
-@pytest.mark.tenth("half of a set-up")
-def test_a_manifest_without_the_option_is_reported(tmp_path: Path) -> None:
-    app = copy_of_digits(tmp_path / "app")
-    ignored = " ".join(configure(app, HOST, "-DCONFIG_TINYML=n").split())
+    # The same folder, without the option.
+    words = ["west", "build", "--cmake-only", "-d", build, app, "--", "-DCONFIG_TINYML=n"]
+    ignored = " ".join(run(words, app).split())
     assert "tinyml.yaml is ignored, because CONFIG_TINYML is off." in ignored
     assert "try: CONFIG_TINYML=y in prj.conf" in ignored
+    assert "digits/digits.c" not in (build / "build.ninja").read_text()
 
 
-@pytest.mark.tenth("half of a set-up")
+@pytest.mark.deep
 def test_the_option_without_a_manifest_is_reported(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")
     (app / "tinyml.yaml").unlink()
@@ -105,12 +104,11 @@ def test_patches_apply_to_zephyr(patch: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.tenth
+@pytest.mark.deep  # test_wheel.py builds for such a board
 @pytest.mark.parametrize(
     "board,target",
     [
         ("mps2/an521/cpu0/ns", "cortex-m33-nodsp"),
-        ("mps2/an521/cpu1", "cortex-m33"),
         ("mps3/corstone310/fvp", "cortex-m85"),
     ],
 )
