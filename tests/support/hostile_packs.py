@@ -313,7 +313,7 @@ def available(machine: Machine) -> list[Playable]:
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     names = sorted({source for kernel in KERNELS.values() for source in kernel.sources})
     units = [_runtime_unit(machine, name) for name in names]
-    nm = f"{board.toolchain.gnu.name.removesuffix('gcc')}nm" if board else "nm"
+    nm = f"{board.toolchain.gnu.name if board else 'gcc'}-nm"
     objects = map(str, compile_all(compiler, units))
     printed = subprocess.run(
         [nm, "-g", "--defined-only", *objects], capture_output=True, text=True, check=True

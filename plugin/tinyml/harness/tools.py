@@ -99,7 +99,7 @@ def _compiler(path: str) -> Compiler:
 
 def symbols(toolchain: Toolchain, image: Path) -> list[tuple[int, str]]:
     """Addresses and names in an image, by rising address."""
-    columns = (line.split() for line in _binutil(toolchain, "nm", "-n", str(image)).splitlines())
+    columns = (line.split() for line in _names(toolchain, "-n", str(image)).splitlines())
     return [(int(row[0], 16), row[2]) for row in columns if len(row) == 3]
 
 
@@ -146,9 +146,17 @@ def lines(toolchain: Toolchain, file: Path) -> list[tuple[str, int | None, int]]
 
 def defined(toolchain: Toolchain, file: Path) -> list[str]:
     """The functions and constants that an object file gives to others."""
-    printed = _binutil(toolchain, "nm", "-g", "--defined-only", str(file))
+    printed = _names(toolchain, "-g", "--defined-only", str(file))
     rows = (line.split() for line in printed.splitlines())
     return [row[2] for row in rows if len(row) == 3 and row[1] in "TWRV"]
+
+
+def _names(toolchain: Toolchain, *arguments: str) -> str:
+    """What nm prints. Where LLVM is installed, plain nm loads it each time, which takes 35 ms."""
+    try:
+        return _binutil(toolchain, "gcc-nm", *arguments)
+    except (FileNotFoundError, subprocess.CalledProcessError):  # a GCC without its plugin
+        return _binutil(toolchain, "nm", *arguments)
 
 
 def _binutil(toolchain: Toolchain, name: str, *arguments: str) -> str:
