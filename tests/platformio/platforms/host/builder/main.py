@@ -5,6 +5,6 @@
 from SCons.Script import Default, DefaultEnvironment
 
 env = DefaultEnvironment()
-env.Replace(PROGNAME="program", SIZETOOL=None)
+env.Replace(AR="gcc-ar", RANLIB="gcc-ranlib", PROGNAME="program", SIZETOOL=None)
 env.Append(CCFLAGS=["-O1", "-Wall", "-Wextra", "-Werror"])
 Default(env.BuildProgram())
