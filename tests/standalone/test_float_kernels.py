@@ -94,11 +94,15 @@ def fed() -> dict[str, Array]:
 
 @cache
 def outputs(machine: str, *defines: str) -> dict[str, Array]:
+    return computed(machine, fed(), *defines)
+
+
+def computed(machine: str, inputs: dict[str, Array], *defines: str) -> dict[str, Array]:
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable")
     with any_plan():
         compiled = compile_graph(layers(), "floats", Provenance("floats", "0" * 64, ""), options)
     build = harness.Options(strict=True, sanitize=machine == "host", defines=defines)
-    return dict(harness.run_files(compiled.files, machine, [fed()], options=build).outputs[0])
+    return dict(harness.run_files(compiled.files, machine, [inputs], options=build).outputs[0])
 
 
 def exact(graph: Graph, node: Node) -> tuple[Array, Array]:
@@ -140,3 +144,16 @@ def test_products_can_be_rounded_where_they_could_be_fused() -> None:
     for name, found in outputs("qemu-cortex-m4", "TINYML_FUSED_F32=0").items():
         np.testing.assert_array_equal(found, again[name], err_msg=name)
     assert any((outputs("qemu-cortex-m4")[name] != again[name]).any() for name in again)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_limits_keep_what_is_not_a_number(machine: str) -> None:
+    """A NaN is neither below the lower limit nor above the upper one."""
+    graph = layers()
+    inputs = {name: np.full_like(x, np.nan) for name, x in fed().items()}
+    found = computed(machine, inputs)
+    for node in graph.nodes:
+        values = [inputs.get(name, graph.tensors[name].data) for name in node.inputs]
+        (wanted,) = node.op.evaluate(graph.layer(node), values)
+        assert np.isnan(wanted).any(), node.name
+        np.testing.assert_array_equal(np.isnan(found[node.outputs[0]]), np.isnan(wanted), node.name)

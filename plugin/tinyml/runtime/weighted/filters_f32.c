@@ -79,7 +79,7 @@ void tinyml_limit_f32(float *y, int32_t count, float min, float max)
 		"wlstp.32 lr, %[count], 2f\n"
 		"1:\n\t"
 		"vldrw.u32 q0, [%[y]]\n\t"
-		"vpt.f32 lt, q0, q1\n\t"
+		"vpt.f32 gt, q1, q0\n\t"
 		"vmovt q0, q1\n\t"
 		"vpt.f32 gt, q0, q2\n\t"
 		"vmovt q0, q2\n\t"
