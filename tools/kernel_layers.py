@@ -20,6 +20,8 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.quantization.quantize import Quantize
 
 SAFE_SUM = 2**15
@@ -44,10 +46,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Quantized:
+class Plain:
     """A layer without weights, on floats."""
 
-    op: Quantize
+    op: Quantize | MaxPool | AveragePool
     x: Shape
 
 
@@ -371,7 +373,7 @@ FOUR_BITS = {
 """Layers whose weights have four bits: kernels for bytes do not compete for these."""
 
 QUANTIZED = {
-    f"quantize_{'x'.join(map(str, x))}_{dtype.value}_{'even' if even else 'away'}": Quantized(
+    f"quantize_{'x'.join(map(str, x))}_{dtype.value}_{'even' if even else 'away'}": Plain(
         Quantize(dtype, Quant.per_tensor(0.0123, 0), even), x
     )
     for x in ((1, 40), (1, 257), (4, 33), (1, 8, 8, 3), (1, 49, 10, 1), (1, 24, 24, 3), (1, 1960))
@@ -380,7 +382,27 @@ QUANTIZED = {
 }
 """Floats that become integers."""
 
-GROUPS: Mapping[str, Mapping[str, Case | Quantized]] = {
+POOLED = {
+    f"{name}_pool_{kernel[0]}x{kernel[1]}_of_{'x'.join(map(str, x))}": Plain(
+        op(kernel, strides, (1, 1), pads), (1, *x)
+    )
+    for name, op in (("max", MaxPool), ("average", AveragePool))
+    for x, kernel, strides, pads in (
+        ((12, 3, 8), (3, 3), (3, 3), (0, 0, 0, 0)),
+        ((42, 1, 16), (3, 1), (3, 1), (0, 0, 0, 0)),
+        ((16, 16, 16), (2, 2), (2, 2), (0, 0, 0, 0)),
+        ((9, 9, 3), (3, 3), (2, 2), (1, 1, 1, 1)),
+        ((10, 10, 32), (3, 3), (1, 1), (1, 1, 1, 1)),
+        ((7, 7, 64), (7, 7), (1, 1), (0, 0, 0, 0)),
+        ((5, 13, 10), (2, 3), (1, 2), (0, 1, 1, 1)),
+        ((1, 60, 24), (1, 4), (1, 4), (0, 0, 0, 0)),
+        ((6, 6, 128), (2, 2), (1, 1), (0, 0, 0, 0)),
+        ((14, 14, 5), (5, 5), (3, 3), (2, 2, 2, 2)),
+    )
+}
+"""Pools of floats."""
+
+GROUPS: Mapping[str, Mapping[str, Case | Plain]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
     "depthwise": DEPTHWISE,
@@ -392,12 +414,11 @@ GROUPS: Mapping[str, Mapping[str, Case | Quantized]] = {
     "spread": SPREAD_BYTES,
     "int16": INT16,
     "quantized": QUANTIZED,
+    "pooled": POOLED,
 }
 """Each group is one image."""
 
-CASES: Mapping[str, Case | Quantized] = {
-    name: case for group in GROUPS.values() for name, case in group.items()
-}
+CASES: Mapping[str, Case | Plain] = {name: case for group in GROUPS.values() for name, case in group.items()}
 
 
 def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> Graph:
@@ -406,7 +427,7 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
     outputs = []
     for name in names:
         case = CASES[name]
-        if isinstance(case, Quantized):
+        if isinstance(case, Plain):
             x = sketch.input(case.x, DType.FLOAT32)
             outputs += [sketch.add(case.op, x) for _ in range(copies[name] if copies else 1)]
             continue

@@ -22,13 +22,17 @@ from tinyml.ops.framework.work import work
 from tinyml.pipeline import choose_kernels
 from tinyml.settings.optimize import GOALS
 from tools import kernel_counts
-from tools.kernel_layers import CASES, FOUR_BITS, QUANTIZED, SPARSE, sketched
+from tools.kernel_layers import CASES, FOUR_BITS, SPARSE, Plain, sketched
 
 WORST_CHOICE = 1.25
 """A selected kernel may take this much more than its rival: figures cannot fit small layers of all shapes."""
 
 MEAN_CHOICE = 1.01
-COMPETING = [name for name in CASES if not any(name in group for group in (SPARSE, FOUR_BITS, QUANTIZED))]
+COMPETING = [
+    name
+    for name, case in CASES.items()
+    if name not in SPARSE and name not in FOUR_BITS and not isinstance(case, Plain)
+]
 MACHINES = sorted({one.machine for one in kernel_counts.load()})
 
 

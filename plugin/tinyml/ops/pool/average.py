@@ -21,8 +21,16 @@ from tinyml.ops.framework.kernel import Library, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.pool.float_vectors import float_vectors, pool_record
 from tinyml.ops.pool.integer_mean import Halves, alike, from_sum, linear_mean, sums_fit
-from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
+from tinyml.ops.pool.windows import (
+    PoolKernel,
+    PoolLoops,
+    Window,
+    read_pool,
+    read_tflite_pool,
+    two_spatial_axes,
+)
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.linear import Linear
@@ -227,15 +235,6 @@ def _emit_sums_by_channel(layer: Layer[AveragePool], sheet: Sheet, sums: str) ->
             sheet.line(f"{sums}[c + {i}] += sum{i};")
 
 
-def two_spatial_axes(layer: Layer[AveragePool]) -> bool:
-    """The input is NHWC; extents including padding, strides and dilations are all below 32,768."""
-    op, x = layer.op, layer.input(0).shape
-    if len(x) != 4:
-        return False
-    padded = (x[i + 1] + op.pads[i] + op.pads[i + 2] for i in range(2))
-    return max(*x, *layer.output.shape, *op.strides, *op.dilations, *padded) < 1 << 15
-
-
 def whole_blocks(layer: Layer[AveragePool]) -> bool:
     """Elements are int8, the channels are a multiple of 8, and every window is complete with at most 255
     elements."""
@@ -286,7 +285,7 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
 
     name = "average-pool loops"
     in_bands = True
-    constraints = (real_numbers,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (real_numbers,)
 
     def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.output.dtype
@@ -343,23 +342,46 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
                 sheet.line(f"{sheet.y()}[{out + i if i else out}] = s{i};")
 
     def play(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
-        op = layer.op
-        counts = op.counts(layer.input(0).shape)
-        same = bool(np.all(counts == counts.reshape(-1)[0]))
-        simple = same or not op.include_pad
-        if layer.output.dtype is not DType.FLOAT32 or not simple or not two_spatial_axes(layer):
+        of_floats = layer.output.dtype is DType.FLOAT32
+        if not of_floats or not divides_by_elements(layer) or not two_spatial_axes(layer):
             self.emit(layer, sheet)
             return
-        members = {
-            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
-            ".divisor": sheet.number(float(counts.reshape(-1)[0]) if same else 0.0),
-            ".out_min": sheet.number(op.clamp[0]),
-            ".out_max": sheet.number(op.clamp[1]),
-        }
+        members = pool_record(layer, sheet, divisor(layer))
         sheet.note("tinyml_play_average_pool_f32", members, sheet.x(), sheet.y())
 
 
-register_kernels(AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolLoops())
+def divisor(layer: Layer[AveragePool]) -> float:
+    """Of all means; 0 where it is the number of elements, which differs."""
+    counts = layer.op.counts(layer.input(0).shape)
+    first = counts.reshape(-1)[0]
+    return float(first) if np.all(counts == first) else 0.0
+
+
+def divides_by_elements(layer: Layer[AveragePool]) -> bool:
+    """Means leave padding out, or all windows have as much of it."""
+    return not layer.op.include_pad or divisor(layer) != 0
+
+
+class AveragePoolVectors(AveragePoolLoops):
+    """Sums of four channels at a time, with Helium."""
+
+    name = "tinyml_average_pool_mve_f32"
+    library = Library.PORTABLE
+    sources = ("pool/pools_mve_f32.c",)
+    constraints = (*float_vectors, divides_by_elements)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve and target.fpu
+
+    def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
+        sheet.include("<tinyml/pool.h>")
+        name = sheet.record("struct tinyml_pool_f32", "params", pool_record(layer, sheet, divisor(layer)))
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+
+register_kernels(
+    AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolVectors(), AveragePoolLoops()
+)
 
 
 quantizes("AveragePool", keeps_scale=True)

@@ -12,12 +12,14 @@ import numpy as np
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Border
-from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.kernel import Library, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.pool.float_vectors import float_vectors, pool_record
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import Clamp, clamp_range, limits_are_exact
@@ -147,12 +149,7 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
             self.emit(layer, sheet)
             return
         if x.dtype is DType.FLOAT32:
-            members = {
-                **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
-                ".out_min": sheet.number(op.clamp[0]),
-                ".out_max": sheet.number(op.clamp[1]),
-            }
-            sheet.note("tinyml_play_max_pool_f32", members, sheet.x(), sheet.y())
+            sheet.note("tinyml_play_max_pool_f32", pool_record(layer, sheet), sheet.x(), sheet.y())
             return
         if x.dtype not in (DType.INT8, DType.INT16):
             self.emit(layer, sheet)
@@ -177,7 +174,29 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
         return place
 
 
-register_kernels(MaxPool, MaxPoolLoops())
+def without_places(layer: Layer[MaxPool]) -> bool:
+    """The places of the largest elements are not an output."""
+    return not layer.op.indices
+
+
+class MaxPoolVectors(MaxPoolLoops):
+    """Four channels at a time, with Helium."""
+
+    name = "tinyml_max_pool_mve_f32"
+    library = Library.PORTABLE
+    sources = ("pool/pools_mve_f32.c",)
+    constraints = (*float_vectors, without_places)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve and target.fpu
+
+    def emit(self, layer: Layer[MaxPool], sheet: Sheet) -> None:
+        sheet.include("<tinyml/pool.h>")
+        name = sheet.record("struct tinyml_pool_f32", "params", pool_record(layer, sheet))
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+
+register_kernels(MaxPool, MaxPoolVectors(), MaxPoolLoops())
 
 
 quantizes("MaxPool", keeps_scale=True, passes_limits=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -109,6 +109,15 @@ class Window(Op):
         last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]
         span = self.dilations[axis] * (self.kernel[axis] - 1) + 1
         return self.pads[axis] == 0 and last + span <= size
+
+
+def two_spatial_axes(layer: Layer[Any]) -> bool:
+    """The input is NHWC; extents including padding, strides and dilations are all below 32,768."""
+    op, x = layer.op, layer.input(0).shape
+    if len(x) != 4:
+        return False
+    padded = (x[i + 1] + op.pads[i] + op.pads[i + 2] for i in range(2))
+    return max(*x, *layer.output.shape, *op.strides, *op.dilations, *padded) < 1 << 15
 
 
 W = TypeVar("W", bound=Window, contravariant=True)

@@ -29,6 +29,21 @@ struct tinyml_pool_s8 {
  */
 void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int8_t *y);
 
+struct tinyml_pool_f32 {
+	struct tinyml_window window;
+	float divisor; /* of a mean; 0: how many elements of the window are inside the input */
+	float out_min; /* may be -INFINITY */
+	float out_max; /* may be INFINITY */
+};
+
+/** The largest element, and the mean, of each window, limited; for cores with Helium.
+ *
+ * A NaN among the elements is the result. Helium takes subnormal numbers for zeros. The output may
+ * be written over the input if no window begins before its output.
+ */
+void tinyml_max_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
+void tinyml_average_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
+
 #ifdef __cplusplus
 }
 #endif
