@@ -51,15 +51,15 @@ Beyond the operators listed here:
 - Random forests, boosted trees, linear models, naive Bayes and networks from scikit-learn (exported by
   `skl2onnx`), XGBoost and LightGBM (by `onnxmltools`) are supported. Probabilities are an array in the order
   of the model's labels; string labels become their indices in that order.
-- Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) have a number of steps that is known, or a condition that
-  is computed in a run. The RNN, GRU and LSTM layers in float that Keras writes in this way, and those that
-  an exporter has unrolled, become one layer again, for one sample or a batch: such a loop has up to 1,024
-  steps. Any other loop is unrolled if that gives up to 64 layers. If it gives more, the loop stays one: a
-  function with a `for` loop, as large for a thousand steps as for ten, whose state does not change its
-  shape; it may contain other loops. The player has none: a model with such a loop needs code. A loop whose
-  body needs the number of the step at compile time is always unrolled, and has up to 256 steps. A loop
-  whose condition is computed in a run collects nothing, and has as many steps as a `Loop` states at most,
-  or as `--bound` states: if there are more, the run ends with `TINYML_EBOUND`.
+- Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) have a number of steps that is known, or one that a run
+  decides. The RNN, GRU and LSTM layers in float that Keras writes in this way, and those that an exporter
+  has unrolled, become one layer again, for one sample or a batch: such a loop has up to 1,024 steps. Any
+  other loop is unrolled if that gives up to 64 layers. If it gives more, the loop stays one: a function
+  with a `for` loop, as large for a thousand steps as for ten, whose state does not change its shape; it may
+  contain other loops. The player has none: a model with such a loop needs code. A loop whose body needs the
+  number of the step at compile time is always unrolled, and has up to 256 steps. A loop whose condition or
+  number of steps is computed in a run collects nothing, and has as many steps as a `Loop` states at most,
+  or as `--bound NAME=100` states: if there are more, the run ends with `TINYML_EBOUND`.
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
 - Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are

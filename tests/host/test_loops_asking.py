@@ -68,6 +68,25 @@ def test_a_bound_takes_the_place_of_the_largest_number_of_steps() -> None:
     np.testing.assert_allclose(interpret(graph, sample)["y"], wanted[0], rtol=1e-5, atol=1e-6)
 
 
+def test_a_number_of_steps_that_arrives() -> None:
+    """Up to the bound; no step at all if it is 0 or less."""
+    model = models.counting_loop()
+    with pytest.raises(UnsupportedError, match="depends on computed values"):
+        importers.read(models.file(model))
+    options = Options(target="host", bounds={"counting": 9})
+    graph = importers.read(models.file(model), bounds=options.bounds)
+    h0 = models.sample(models.filter_scan(1))["a0"]
+    given = [{"h0": h0, "most": np.asarray([steps], np.int64)} for steps in (-1, 0, 1, 5, 9)]
+    compiled = compile_model(models.file(model), options)
+    runs = harness.run_files(compiled.files, "host", given, options=CHECKED).outputs
+    for sample, run in zip(given, runs, strict=True):
+        (wanted,) = answers(model, sample)
+        np.testing.assert_allclose(interpret(graph, sample)["y"], wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(run["y"], wanted, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ModelError, match="more steps than its bound, 9"):
+        interpret(graph, {**given[0], "most": np.asarray([10], np.int64)})
+
+
 @pytest.mark.parametrize("most", [None, 30])
 def test_more_steps_than_the_bound_are_an_error(most: int | None) -> None:
     """Of the run, in numpy and in C; no result that is not the model's."""

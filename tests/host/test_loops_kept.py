@@ -37,6 +37,7 @@ MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {
     "loop that ends by its condition": lambda n: models.counted_loop(n, n - 11),
     "nested": lambda n: models.nested_loop(n, n + 50),
     "quantized": models.qdq_scan,
+    "with an If": models.choosing_scan,
 }
 
 

@@ -124,6 +124,51 @@ def counted_loop(steps: int, last: int | None = None) -> onnx.ModelProto:
     )
 
 
+def counting_loop() -> onnx.ModelProto:
+    """A Loop with as many steps as an input says, of shape (1,)."""
+    body = helper.make_graph(
+        [node("MatMul", "h w", "turned"), node("Softsign", "turned", "next"), node("Identity", "go", "on")],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH)],
+        [value("on", kind=BOOL), value("next", 1, WIDTH)],
+    )
+    loop = helper.make_node("Loop", ["most", "true", "h0"], ["y"], "counting", body=body)
+    inputs = [value("h0", 1, WIDTH), value("most", 1, kind=INT64)]
+    constants = {"w": weights(WIDTH, WIDTH), "true": np.asarray(True)}
+    return whole(loop, inputs, [value("y", 1, WIDTH)], constants)
+
+
+def choosing_scan(steps: int) -> onnx.ModelProto:
+    """A Scan in which an If decides in each turn what happens to the state."""
+    then = helper.make_graph(
+        [node("MatMul", "h w", "a"), node("Softsign", "a", "chosen_a")],
+        "then",
+        [],
+        [value("chosen_a", 1, WIDTH)],
+    )
+    other = helper.make_graph(
+        [node("Add", "h x", "b"), node("Abs", "b", "chosen_b")], "other", [], [value("chosen_b", 1, WIDTH)]
+    )
+    body = helper.make_graph(
+        [
+            node("ReduceMax", "x", "largest", keepdims=0),
+            node("Greater", "largest one", "large"),
+            helper.make_node("If", ["large"], ["h2"], "if", then_branch=then, else_branch=other),
+            node("Neg", "h2", "row"),
+        ],
+        "body",
+        [value("h", 1, WIDTH), value("x", 1, WIDTH)],
+        [value("h2", 1, WIDTH), value("row", 1, WIDTH)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn", "rows"], "choosing", body=body, num_scan_inputs=1)
+    return whole(
+        loop,
+        [value("h0", 1, WIDTH), value("xs", steps, 1, WIDTH)],
+        [value("hn", 1, WIDTH), value("rows", steps, 1, WIDTH)],
+        {"w": weights(WIDTH, WIDTH), "one": np.float32(1)},
+    )
+
+
 def settling_loop(steps: int | None, begins: bool = False) -> onnx.ModelProto:
     """A Loop that ends when its state is small, after ``steps`` at the latest; ``begins``: or not at all.
 

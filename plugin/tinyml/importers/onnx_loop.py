@@ -34,23 +34,22 @@ def read(
     ``fixed``: the places of carried values that the body passes on unchanged.
     """
     most, condition, *given = inputs
-    known = condition is None or condition.data is not None
-    begins = condition is None or not known or bool(condition.value.reshape(-1).all())
-    counted = most is None or most.data is not None
+    begins = condition is None or condition.data is None or bool(condition.data.reshape(-1).all())
     carried = [tensor for tensor in given if tensor is not None]
-    if begins and counted and len(carried) == len(given):
-        steps = None if most is None else int(most.value.reshape(()))
-        first = [
-            build.constant(np.asarray(0, np.int64)),
-            *(x for i, x in enumerate(carried) if i not in fixed),
-        ]
+    if begins and len(carried) == len(given):
+        steps, limit = None, None  # the largest number of steps, or where it is computed
+        if most is not None and most.data is not None:
+            steps = int(most.data.reshape(()))
+        else:
+            limit = most
+        number = build.constant(np.asarray(0, np.int64))
         outline = Outline(
-            first,
+            [number, *(x for i, x in enumerate(carried) if i not in fixed)],
             (),
-            lambda own, _: _turn(own, carried, outputs, build, body, fixed),
+            lambda own, _: _turn(own, carried, outputs, build, body, fixed, limit),
             lambda steps: unroll(inputs, outputs, build, body, steps),
             steps,
-            begins=condition,
+            begins=lambda: _and_below(build, condition, number, limit),
             private=1,
         )
         found = rolled(build, attempt, outline)
@@ -68,6 +67,7 @@ def _turn(
     build: Builder,
     body: Body,
     fixed: Sequence[int],
+    limit: Tensor | None,
 ) -> Turn:
     """One turn with placeholders for the number of the step and what changes."""
     number, *changing = own
@@ -78,7 +78,20 @@ def _turn(
     if len(results) != outputs:
         raise ModelError(f"a Loop has {outputs} outputs, and its body computes {len(results)}")
     kept = [x for i, x in enumerate(results[: len(carried)]) if i not in fixed]
-    return Turn(condition, [following, *kept], results[len(carried) :])
+    again = _and_below(build, condition, following, limit)
+    return Turn(again, [following, *kept], results[len(carried) :])
+
+
+def _and_below(
+    build: Builder, condition: Tensor | None, number: Tensor, limit: Tensor | None
+) -> Tensor | None:
+    """Whether a condition holds and the number of a step is below a limit; None: there is neither."""
+    if limit is None:
+        return condition
+    below = build.add1(Binary(function="less"), [number, limit])
+    if condition is None or (condition.data is not None and condition.data.reshape(-1).all()):
+        return below
+    return build.add1(Binary(function="and"), [condition, below])
 
 
 def unroll(

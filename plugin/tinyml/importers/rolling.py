@@ -61,7 +61,7 @@ class Outline:
     unroll: Callable[[int], Sequence[Tensor]]  # at most so many steps
     steps: int | None = None  # at most; None: as many as the condition says
     asks: Callable[[Sequence[Tensor]], Tensor] | None = None  # computes the condition before a turn
-    begins: Tensor | None = None  # else: whether there is a first turn; None: yes
+    begins: Callable[[], Tensor | None] = lambda: None  # else: whether there is a first turn; None: yes
     axes: Sequence[int] = ()  # of the sequences
     last_first: tuple[int, ...] = ()
     rows_last_first: tuple[int, ...] = ()
@@ -146,7 +146,7 @@ def _asking(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] 
     if body is None or body.turn.rows or not _usable(build, outline, _outside(body)):
         return None
     build.scope = scope
-    begins = outline.asks(outline.first) if outline.asks else outline.begins
+    begins = outline.asks(outline.first) if outline.asks else outline.begins()
     build.scope = scope
     if begins is None:
         begins = build.constant(np.asarray(True))
