@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.host.test_ops import FILES
+from tests.host.test_ops import FILES, compiled_and_optimized
 from tests.support.batch import Item, run_batch
 from tests.support.cases import Case, Report
 from tinyml.base.errors import ModelError
@@ -27,7 +27,7 @@ from tinyml.ir import Array, Graph, Op
 from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework.kernel import kernel_table
 from tinyml.ops.shared.operands import integers
-from tinyml.pipeline import Options, compile_graph, optimize
+from tinyml.pipeline import optimize
 
 INT64 = np.iinfo(np.int64)
 PARTS = 4  # of the files, for tests that can run at the same time
@@ -85,13 +85,14 @@ def cases(part: int) -> Mapping[str, Case]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_any_integer_gives_what_evaluate_gives(part: int) -> None:
-    report, items, inputs = Report(), [], {}
+    report, items, inputs, optimized = Report(), [], {}, {}
     for prefix, case in cases(part).items():
         graph = case.graph()
         inputs[prefix] = [sample for sample in samples(case, graph) if within_bounds(graph, sample)]
-        compiled = compile_graph(graph, prefix, Provenance(case.name, "0" * 64, ""), Options(target="host"))
+        origin = Provenance(case.name, "0" * 64, "")
+        compiled, optimized[prefix] = compiled_and_optimized(graph, prefix, origin)
         wide = any(data.dtype.itemsize == 8 for data in operands(case, graph).values())
-        if wide and not {node.op.kind for node in optimize(graph).nodes} & LOWER_HALF:
+        if wide and not {node.op.kind for node in optimized[prefix].nodes} & LOWER_HALF:
             casts = CAST.findall(compiled.files[f"{prefix}.c"])
             report.problems += [f"{case.name}: {cast} of an int64: limit it with the Sheet" for cast in casts]
         items.append(Item(prefix, compiled.files, inputs[prefix]))
@@ -101,7 +102,7 @@ def test_any_integer_gives_what_evaluate_gives(part: int) -> None:
         if outcome.failure:
             report.problems.append(f"{case.name}: C: {outcome.failure}")
             continue
-        graph = optimize(case.graph())
+        graph = optimized[prefix]
         runs = interpret(graph, inputs[prefix])
         for sample, outputs, run in zip(inputs[prefix], outcome.outputs, runs, strict=True):
             given = {name: sample[name].reshape(-1)[:5].tolist() for name in operands(case, graph)}

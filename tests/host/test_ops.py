@@ -16,6 +16,8 @@ from tests.support.cases import Case, Report
 from tests.support.interpret import interpret
 from tests.support.precedence import marked_expressions, torn
 from tinyml.emit.model import Provenance
+from tinyml.ir import Graph
+from tinyml.passes import PASSES
 from tinyml.pipeline import Compiled, Options, compile_graph, optimize
 
 FILES = sorted(p.stem for p in (Path(__file__).parents[1] / "ops").glob("*.py") if p.stem != "__init__")
@@ -38,13 +40,13 @@ def check(cases: list[Case]) -> list[str]:
     for number, case in enumerate(cases):
         prefix = f"case{number}"
         graph = case.graph()
-        found = list(interpret(optimize(graph), case.inputs).values())
+        origin = Provenance(case.name, hashlib.sha256(case.name.encode()).hexdigest(), "")
+        with marked_expressions():
+            compiled, optimized = compiled_and_optimized(graph, prefix, origin)
+        found = list(interpret(optimized, case.inputs).values())
         wanted = found if case.expected is None else graph.padded(list(case.expected()))
         report.compare(case, "numpy", found, wanted)
         computed[prefix] = (case, wanted)
-        origin = Provenance(case.name, hashlib.sha256(case.name.encode()).hexdigest(), "")
-        with marked_expressions():
-            compiled = compile_graph(graph, prefix, origin, Options(target="host"))
         torn_lines = torn(compiled.files[f"{prefix}.c"])
         report.problems += [f"{case.name}: C: parentheses are missing in {line}" for line in torn_lines]
         if includes_math(compiled) != uses_math(compiled):
@@ -59,6 +61,13 @@ def check(cases: list[Case]) -> list[str]:
         else:
             report.compare(case, "C", list(outcome.outputs[0].values()), wanted)
     return report.problems
+
+
+def compiled_and_optimized(graph: Graph, prefix: str, origin: Provenance) -> tuple[Compiled, Graph]:
+    """The C for the host, and the graph that it computes, as it is after the passes."""
+    stages: dict[str, Graph] = {}
+    compiled = compile_graph(graph, prefix, origin, Options(target="host"), stages.__setitem__)
+    return compiled, stages[PASSES[-1].__name__]
 
 
 def includes_math(compiled: Compiled) -> bool:

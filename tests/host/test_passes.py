@@ -13,7 +13,7 @@ import pytest
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, kinds
 from tinyml import pipeline
-from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ir import DType, Graph, Quant, State, Tensor
 from tinyml.ir.verifier import verify
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
@@ -425,7 +425,7 @@ def test_join_casts_to_and_from_every_type(first: DType) -> None:
 
 def test_what_a_pass_leaves_alone_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def rebuilds(graph: Graph) -> Graph:
-        return Editor(graph).graph()
+        return graph.with_nodes(graph.nodes)
 
     def notes(graph: Graph) -> Graph:
         return replace(graph, notes=("changed",))
@@ -440,3 +440,48 @@ def test_what_a_pass_leaves_alone_is_not_verified_again(monkeypatch: pytest.Monk
     graph = s.graph(s.add(Clamp(low=0.0), floats(s)))
     assert pipeline.optimize(graph).notes == ("changed",)
     assert seen == ["import", "notes", "renews"]
+
+
+def test_what_was_not_edited_is_the_same_graph() -> None:
+    """And every edit, the smallest too, makes another one."""
+    s = Sketch()
+    x = floats(s)
+    between = s.add(Clamp(low=0.0), x)
+    graph = s.graph(s.add(Clamp(high=1.0), between))
+    assert Editor(graph).graph() is graph
+
+    def other_node(edit: Editor) -> None:
+        edit.nodes = [*edit.nodes[:-1], replace(edit.nodes[-1])]
+
+    def fewer_nodes(edit: Editor) -> None:
+        edit.remove(edit.nodes[-1])
+
+    def other_output(edit: Editor) -> None:
+        edit.outputs = [between.name]
+
+    def other_tensor(edit: Editor) -> None:
+        edit.retype(between.name, replace(graph.tensors[between.name].type))
+
+    def other_state(edit: Editor) -> None:
+        edit.states = [State(x.name, between.name)]
+
+    for change in (other_node, fewer_nodes, other_output, other_tensor, other_state):
+        edit = Editor(graph)
+        change(edit)
+        assert edit.graph() is not graph, change.__name__
+
+    unread = Tensor.constant("unread", np.zeros(1, np.float32))
+    more = replace(graph, tensors={**graph.tensors, unread.name: unread})
+    assert Editor(more).graph().tensors.keys() == graph.tensors.keys()
+
+
+def test_the_first_value_of_a_state_is_a_part_of_it() -> None:
+    s = Sketch()
+    x = floats(s)
+    y = s.add(Clamp(low=0.0), x)
+    graph = s.graph(y)
+    graph = replace(graph, inputs=(), states=(State(x.name, y.name),))
+    edit = Editor(graph)
+    edit.states = [replace(edit.states[0], initial=np.ones(x.shape, np.float32))]
+    (state,) = edit.graph().states
+    assert state.initial is not None

@@ -36,8 +36,9 @@ def code(lines: Iterable[str]) -> list[Code]:
 
 def plain(text: str) -> str:
     """``text`` as it may stand in a comment or between quotes: ASCII, one line, nothing that ends either."""
-    safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
-    safe = safe.replace("\\", "/").replace('"', "'").replace("??", "? ?")
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
+    safe = text.replace("\\", "/").replace('"', "'").replace("??", "? ?")
     return safe.replace("*/", "* /").replace("/*", "/ *").replace("//", "/ /")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -77,6 +78,8 @@ class Graph:
 
     def is_unchanged(self, since: Graph) -> bool:
         """Whether it has the very parts of another graph, so that what was checked there holds here too."""
+        if self is since:
+            return True
         texts = [(g.inputs, g.outputs, g.notes, g.labels, g.open_inputs, g.counts) for g in (self, since)]
         if texts[0] != texts[1]:
             return False
@@ -100,10 +103,18 @@ class Graph:
                 found[known.output] = np.pad(array, missing)
         return [found[name] for name in self.outputs if name in found]
 
+    @cached_property
+    def uses_all_tensors(self) -> bool:
+        """Whether ``with_nodes`` with its own nodes would drop none."""
+        return self.tensors.keys() <= self._used_with(self.nodes)
+
+    def _used_with(self, nodes: Iterable[Node]) -> set[str]:
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
+        return used | {*self.inputs, *self.kept(), *(state.tensor for state in self.states)}
+
     def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
         """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""
         nodes = tuple(nodes)
         table = {**self.tensors, **{tensor.name: tensor for tensor in new}}
-        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
-        used |= {*self.inputs, *self.kept(), *(state.tensor for state in self.states)}
+        used = self._used_with(nodes)
         return replace(self, nodes=nodes, tensors={k: v for k, v in table.items() if k in used})

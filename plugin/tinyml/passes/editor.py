@@ -158,8 +158,24 @@ class Editor:
         self.tensors[name] = Tensor.of(name, type_)
 
     def graph(self) -> Graph:
+        """The edited graph; the one it started from if nothing is different, as after most passes."""
+        nodes = self.nodes
+        if self._is_source(nodes):
+            return self._source
         source = replace(self._source, outputs=tuple(self.outputs), states=tuple(self.states))
-        return source.with_nodes(self.nodes, self.tensors.values())
+        return source.with_nodes(nodes, self.tensors.values())
+
+    def _is_source(self, nodes: Sequence[Node]) -> bool:
+        source = self._source
+        pairs = ((nodes, source.nodes), (self.states, source.states))
+        return (
+            all(len(own) == len(others) for own, others in pairs)
+            and all(one is other for own, others in pairs for one, other in zip(own, others, strict=True))
+            and tuple(self.outputs) == source.outputs
+            and len(self.tensors) == len(source.tensors)
+            and all(source.tensors.get(name) is tensor for name, tensor in self.tensors.items())
+            and source.uses_all_tensors
+        )
 
     # --- bookkeeping ---------------------------------------------------------------------------
 
