@@ -98,3 +98,27 @@ def test_a_file_that_a_script_writes_is_written_again(zephyr: Zephyr, tmp_path: 
         zephyr.ask(*words, script="gen_driver_kconfig_dts.py")
         assert (tmp_path / name).read_text() == ""
     assert zephyr.runs("gen_driver_kconfig_dts") == 1
+
+
+@pytest.mark.parametrize("within", ["workspace", "workspace/deep/in", "elsewhere"])
+def test_the_workspace_is_the_one_that_west_finds(tmp_path: Path, within: str) -> None:
+    """From any folder; without a workspace, west's own error."""
+    pytest.importorskip("west")
+    (tmp_path / "workspace" / ".west").mkdir(parents=True)
+    (tmp_path / "workspace" / ".west" / "config").write_text("[manifest]\npath = deep\nfile = west.yml\n")
+    folder = tmp_path / within
+    folder.mkdir(parents=True, exist_ok=True)
+    bare = {name: text for name, text in os.environ.items() if name not in ("ZEPHYR_BASE", "PYTHONPATH")}
+    one, other = (
+        subprocess.run(
+            [sys.executable, "-m", "west", "topdir"],
+            cwd=folder,
+            env={**bare, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for more in ({}, {"PYTHONPATH": str(SHORT_LIVED)})
+    )
+    assert (one.returncode, one.stdout) == (other.returncode, other.stdout)
+    assert (one.stdout.strip() == str(tmp_path / "workspace")) == within.startswith("workspace")

@@ -26,3 +26,14 @@ if (cache := os.environ.get("TINYML_TEST_ZEPHYR_LISTS")) and len(sys.orig_argv) 
             from pathlib import Path
 
             import_module(keeper).answer_or_keep(sys.orig_argv, Path(cache))
+
+if sys.orig_argv[1:] == ["-m", "west", "topdir"]:
+    # Each run of CMake asks this, and all commands of west would be imported for the answer.
+    from contextlib import suppress
+    from pathlib import PurePath
+
+    with suppress(ImportError, OSError, RuntimeError):  # the last one: no workspace, which west says in words
+        from west.util import west_topdir
+
+        print(PurePath(west_topdir()).as_posix(), flush=True)
+        os._exit(0)
