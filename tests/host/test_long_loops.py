@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import harness
 from tinyml.base.errors import UnsupportedError
-from tinyml.importers.unrolling import MOST_STEPS
-from tinyml.passes.roll_recurrent import MOST_COPIES
+from tinyml.importers.unrolling import MOST_COPIES, MOST_STEPS
 from tinyml.pipeline import Options, compile_model, read_graph
 from tinyml.reference.session import Session
 
@@ -93,6 +92,25 @@ def test_a_long_loop_that_is_no_layer_stays_a_loop(inner: str, tmp_path: Path) -
     x = np.random.default_rng(1).normal(0, 1, (STEPS, BATCH, INPUTS)).astype(np.float32)
     (found,) = harness.run_files(compiled.files, "host", [{"x": x}]).outputs
     np.testing.assert_allclose(found["y"], Session(model).run({"x": x})["y"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("steps, kind", [(20, "Recurrent"), (STEPS, "Loop")])
+def test_a_recurrent_layer_beside_others(steps: int, kind: str, tmp_path: Path) -> None:
+    """What a short loop computes besides is left as copies; of a long one these would be too many."""
+    model = loop(steps, "Tanh")
+    (node,) = (node for node in model.graph.node if node.op_type == "Loop")
+    body = node.attribute[0].g
+    body.node.append(helper.make_node("Softsign", ["next"], ["shown"]))
+    body.output.append(helper.make_tensor_value_info("shown", TensorProto.FLOAT, [BATCH, HIDDEN]))
+    node.output.append("rows")
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, [steps, BATCH, HIDDEN])
+    model.graph.output.append(rows)
+    compiled = compile_model(saved(model, tmp_path), Options("steps", "host"))
+    assert kind in [one.op.kind for one in compiled.graph.nodes]
+    x = np.random.default_rng(1).normal(0, 1, (steps, BATCH, INPUTS)).astype(np.float32)
+    (found,) = harness.run_files(compiled.files, "host", [{"x": x}]).outputs
+    for name, wanted in Session(model).run({"x": x}).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_a_body_that_needs_the_number_of_the_step_is_refused(tmp_path: Path) -> None:

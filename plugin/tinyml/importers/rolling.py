@@ -9,7 +9,7 @@ number of the step at compile time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -105,7 +105,7 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
         return None
     if all(tensor.is_constant for tensor in (*outside, *outline.first, *outline.sequences)):
         return None  # the compiler computes all of it
-    if steps <= unrolling.MOST_STEPS and _is_recurrent(build, attempt, outline):
+    if steps <= unrolling.MOST_STEPS and _is_recurrent(build, attempt, outline, steps):
         return None
     build.scope = scope
     return _loop(build, outline, body, steps)
@@ -181,14 +181,7 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
     if any(tensor.name in build.counted for tensor in (*updates, *turn.rows)):
         return None
     made = {name for node in build.nodes[mark:] for name in node.outputs}
-    taken = {tensor.name for tensor in carried}
-    ends: list[Tensor] = []
-    for tensor in (*updates, *turn.rows):
-        if tensor.name not in made or tensor.name in taken:
-            tensor = _copy(build, tensor)
-        taken.add(tensor.name)
-        ends.append(tensor)
-    turn = replace(turn, carried=ends[: len(carried)], rows=ends[len(carried) :])
+    turn = replace(turn, carried=_own(build, updates, made), rows=_own(build, turn.rows, made))
     nodes = build.nodes[mark:]
     if any(node.op.by_rows for node in nodes):
         return None
@@ -198,6 +191,15 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
 def _part_type(sequence: Tensor, axis: int) -> TensorType:
     shape = sequence.shape
     return TensorType((*shape[:axis], *shape[axis + 1 :]), sequence.dtype, sequence.quant)
+
+
+def _own(build: Builder, tensors: Sequence[Tensor], made: Collection[str]) -> list[Tensor]:
+    """The same values in tensors that nodes of the body compute, each in one of its own."""
+    found: list[Tensor] = []
+    for tensor in tensors:
+        taken = any(tensor.name == other.name for other in found)
+        found.append(_copy(build, tensor) if taken or tensor.name not in made else tensor)
+    return found
 
 
 def _copy(build: Builder, tensor: Tensor) -> Tensor:
@@ -295,8 +297,8 @@ def _outside(body: _Body) -> list[Tensor]:
     return [body.tensors[name] for name in names if name not in inside]
 
 
-def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline) -> bool:
-    """Whether the first steps, unrolled, become an RNN, GRU or LSTM."""
+def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> bool:
+    """Whether the first steps, unrolled, become an RNN, GRU or LSTM; of many, nothing else may be left."""
     mark = len(build.nodes)
     try:
         results = outline.unroll(TRIED)
@@ -304,7 +306,8 @@ def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline) -> bool:
     except TinymlError:
         graph = None
     attempt.undo()
-    return graph is not None and late.is_recurrent(graph)
+    copies = None if graph is None else late.copies_beside_recurrent(graph)
+    return copies is not None and (steps <= unrolling.MOST_COPIES or copies < TRIED)
 
 
 def _graph_of(build: Builder, nodes: Sequence[Node], results: Sequence[Tensor]) -> Graph:

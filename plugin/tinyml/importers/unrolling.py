@@ -15,6 +15,9 @@ from tinyml.ir import Tensor
 MOST_STEPS = 1024
 """Every step is read; ``roll_recurrent`` refuses long loops that become no layer."""
 
+MOST_COPIES = 256
+"""Of the body of a loop that becomes no layer."""
+
 SHORTER = "Keras: unroll=True is a loop too; give the layer shorter sequences, or keep its state between runs"
 
 

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.ir import Graph
+from tinyml.ops.concat import Concat
 from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.passes.bound_sums import bound_sums
 from tinyml.passes.cancel_transposes import cancel_transposes
@@ -96,11 +98,16 @@ def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     return tuple(step for step in steps if step is not tabulate_functions)
 
 
-def is_recurrent(graph: Graph) -> bool:
-    """Whether the first steps of a loop, unrolled, become a recurrent layer."""
+def copies_beside_recurrent(graph: Graph) -> int | None:
+    """Of the first steps of a loop, unrolled: None if no part of them becomes a recurrent layer; else how
+    many copies of a layer are left, apart from those that only move elements.
+    """
     for step in PASSES[: PASSES.index(roll_recurrent) + 1]:
         graph = step(graph)
-    return any(isinstance(node.op, Recurrent) for node in graph.nodes)
+    if not any(isinstance(node.op, Recurrent) for node in graph.nodes):
+        return None
+    moving = [node for node in graph.nodes if not (node.op.movement or isinstance(node.op, Concat))]
+    return max(Counter((node.name, node.op.kind) for node in moving).values())
 
 
 def find_passes(names: Sequence[str]) -> list[Pass]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tinyml.base.errors import UnsupportedError
-from tinyml.importers.unrolling import SHORTER
+from tinyml.importers.unrolling import MOST_COPIES, SHORTER
 from tinyml.ir import Array, Graph, Layer, Node, Tensor
 from tinyml.ops.concat import Concat
 from tinyml.ops.recurrent.cells import Activation
@@ -23,9 +23,6 @@ from tinyml.passes._affine_forms import Forms
 from tinyml.passes._recurrent_cells import Step, chains, roles_in, steps, weights
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
-
-MOST_COPIES = 256
-"""Of the body of a loop that becomes no layer."""
 
 SWAPPED = (1, 0, 2)
 """Steps and samples change places."""
