@@ -25,7 +25,8 @@ MACHINES = [
 ]
 KERNEL = "tinyml_quantize_f32"
 
-SCALES = (0.0123, 1 / 255, 2.0**-7, 3.0e5, 1.7e-20, 1.1e-37, 2.9e36)
+ORDINARY = (0.0123, 1 / 255, 2.0**-7, 3.0e5, 1.7e-18, 1.1e18)
+SCALES = (*ORDINARY, 1.7e-20, 1.1e-37, 2.9e36)
 """With fractions of all kinds; of the last ones, quotients or products leave what floats hold."""
 ZEROS = {DType.INT8: (-128, 5, 127), DType.INT16: (0, -32768, 77)}
 NOT_NUMBERS = (0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF)
@@ -81,7 +82,8 @@ def test_floats_become_the_nearest_integers(machine: str, even: bool) -> None:
             outputs.append(sketch.add(Quantize(dtype, Quant.per_tensor(scale, zero), even), tensor))
     graph = sketch.graph(*outputs)
     compiled = compile_graph(graph, "floats", Provenance("floats", "0" * 64, ""), Options(target=target.name))
-    assert {chosen.kernel.name == KERNEL for chosen in compiled.selected} == {target.dsp and target.fpu}
+    by_fours = sum(chosen.kernel.name == KERNEL for chosen in compiled.selected)
+    assert by_fours == (len(ZEROS) * len(ORDINARY) if target.dsp and target.fpu else 0)
     (found,) = harness.run_files(compiled.files, machine, [inputs]).outputs
     for layer in graph.layers():
         x = inputs[layer.input(0).name]

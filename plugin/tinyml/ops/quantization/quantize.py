@@ -106,16 +106,17 @@ class QuantizeKernel(InPlace[Quantize]):
     constraints: ClassVar[tuple[Constraint, ...]] = (float_input, per_tensor_output)
 
     def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
+        walk = c.Walk(c.contiguous(layer.output.shape))
+        with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
+            self.emit_element(layer, sheet, str(index["i"]))
+
+    def emit_element(self, layer: Layer[Quantize], sheet: Sheet, i: str) -> None:
         op = layer.op
         low, high = op.dtype.limits
         sheet.include("<tinyml/quantize.h>")
         function = "tinyml_quantize_even" if op.halves_to_even else "tinyml_quantize_away"
         arguments = f"{sheet.number(op.quant.scale)}, {op.quant.zero_point}, {low}, {high}"
-        walk = c.Walk(c.contiguous(layer.output.shape))
-        with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
-            i = index["i"]
-            value = f"{function}({sheet.x()}[{i}], {arguments})"
-            sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){value};")
+        sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){function}({sheet.x()}[{i}], {arguments});")
 
     def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
         op = layer.op
@@ -151,13 +152,21 @@ def many_elements(layer: Layer) -> bool:
     return layer.output.elements >= WORTHWHILE
 
 
+def ordinary_scale(layer: Layer) -> bool:
+    """The scale is from 2⁻⁶⁰ to 2⁶⁰."""
+    return 2.0**-60 <= quant_of(layer.output).scale <= 2.0**60
+
+
 class QuantizeFourFloats(QuantizeKernel):
-    """Four elements at a time: conversions of the FPU, or of Helium, that round as the operator does."""
+    """Four elements at a time: conversions of the FPU, or of Helium, that round as the operator does.
+
+    The last elements, fewer than four, are a loop in the model's own C, so that others do not link one.
+    """
 
     name = "tinyml_quantize_f32"
     library = Library.PORTABLE
     sources = ("quantization/quantize_f32.c",)
-    constraints = (*QuantizeKernel.constraints, int8_or_int16, many_elements)
+    constraints = (*QuantizeKernel.constraints, int8_or_int16, many_elements, ordinary_scale)
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp and target.fpu
@@ -166,15 +175,19 @@ class QuantizeFourFloats(QuantizeKernel):
         return (self._function(layer),)
 
     def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
-        op = layer.op
+        op, rest = layer.op, layer.output.elements % 4
+        whole = layer.output.elements - rest
         sheet.include("<tinyml/quantize_f32.h>")
         members = {
-            ".count": layer.output.elements,
+            ".count": whole,
             ".zero": op.quant.zero_point,
             ".scale": sheet.number(op.quant.scale),
         }
         name = sheet.record("struct tinyml_quantize_f32", "params", members)
         sheet.call(self._function(layer), name, sheet.x(), sheet.y())
+        if rest:
+            with sheet.loop("i", rest):
+                self.emit_element(layer, sheet, f"{whole} + i")
 
     def _function(self, layer: Layer[Quantize]) -> str:
         way = "even" if layer.op.halves_to_even else "away"

@@ -5,7 +5,7 @@
  * and what that lacks, the quotient is at most one unit of its last place off. The remainder of
  * such a quotient is exact, and a correction by it gives the rounded quotient (Markstein's
  * theorem), provided that nothing is subnormal or infinite on the way: elements are limited first,
- * and scales far from 1 are left to plain C.
+ * and the compiler gives layers with scales far from 1 to its own loops.
  */
 
 #ifndef TINYML_QUANTIZE_MVE_F32_H_
@@ -46,46 +46,33 @@ static inline int32x4_t quantize_mve_away(const struct quantize_mve *q, const fl
 	return vaddq_n_s32(vcvtaq_s32_f32(quantize_mve_steps(q, x)), q->zero);
 }
 
-/* False if plain C has to do it. */
-static inline bool quantize_mve_prepare(struct quantize_mve *q, const struct tinyml_quantize_f32 *p,
-					int32_t low, int32_t high)
+static inline struct quantize_mve quantize_mve_prepared(const struct tinyml_quantize_f32 *p,
+							int32_t low, int32_t high)
 {
-	const float scale = p->scale;
+	const float scale = p->scale, inverse = 1.0f / scale;
 
-	if (!(scale > 0x1p-60f && scale < 0x1p60f)) {
-		return false;
-	}
-	q->scale = scale;
-	q->inverse = 1.0f / scale;
-	q->lacking = __builtin_fmaf(-q->inverse, scale, 1.0f) * q->inverse;
-	q->low = (float)(low - p->zero) * scale;
-	q->high = (float)(high - p->zero) * scale;
-	q->zero = p->zero;
-	return true;
+	return (struct quantize_mve){
+		.scale = scale,
+		.inverse = inverse,
+		.lacking = __builtin_fmaf(-inverse, scale, 1.0f) * inverse,
+		.low = (float)(low - p->zero) * scale,
+		.high = (float)(high - p->zero) * scale,
+		.zero = p->zero,
+	};
 }
 
-/* The loop of one rounding and type; returns how many elements it has done. */
-#define QUANTIZE_MVE_LOOP(way, kind, type, lowest, highest, store)                                 \
-	static inline int32_t quantize_mve_##way##_##kind(const struct tinyml_quantize_f32 *p,     \
-							  const float *x, type *y)                 \
+#define QUANTIZE_MVE_STORE_s8(y, v)  vstrbq_s32(y, v)
+#define QUANTIZE_MVE_STORE_s16(y, v) vstrhq_s32(y, v)
+
+#define QUANTIZE_BLOCKS(way, kind, type, low, high)                                                \
+	void tinyml_quantize_##way##_f32_##kind(const struct tinyml_quantize_f32 *p,               \
+						const float *x, type *y)                           \
 	{                                                                                          \
-		struct quantize_mve q;                                                             \
+		const struct quantize_mve q = quantize_mve_prepared(p, low, high);                 \
                                                                                                    \
-		if (!quantize_mve_prepare(&q, p, lowest, highest)) {                               \
-			return 0;                                                                  \
+		for (int32_t i = p->count; i > 0; i -= 4, x += 4, y += 4) {                        \
+			QUANTIZE_MVE_STORE_##kind(y, quantize_mve_##way(&q, x));                   \
 		}                                                                                  \
-		for (int32_t blocks = p->count >> 2; blocks > 0; blocks--, x += 4, y += 4) {       \
-			store(y, quantize_mve_##way(&q, x));                                       \
-		}                                                                                  \
-		return p->count & ~3;                                                              \
 	}
-
-QUANTIZE_MVE_LOOP(even, s8, int8_t, INT8_MIN, INT8_MAX, vstrbq_s32)
-QUANTIZE_MVE_LOOP(even, s16, int16_t, INT16_MIN, INT16_MAX, vstrhq_s32)
-QUANTIZE_MVE_LOOP(away, s8, int8_t, INT8_MIN, INT8_MAX, vstrbq_s32)
-QUANTIZE_MVE_LOOP(away, s16, int16_t, INT16_MIN, INT16_MAX, vstrhq_s32)
-
-#define QUANTIZE_BLOCKS_EVEN(kind, p, x, y) quantize_mve_even_##kind(p, x, y)
-#define QUANTIZE_BLOCKS_AWAY(kind, p, x, y) quantize_mve_away_##kind(p, x, y)
 
 #endif /* TINYML_QUANTIZE_MVE_F32_H_ */

@@ -62,15 +62,15 @@
 	"str %[a], [%[y]], #4\n\t"                                                                 \
 	"str %[c], [%[y]], #4\n\t"
 
-#define QUANTIZE_VFP_EVEN_s8  QUANTIZE_VFP_EVEN QUANTIZE_VFP_BYTES QUANTIZE_VFP_NEXT
-#define QUANTIZE_VFP_EVEN_s16 QUANTIZE_VFP_EVEN QUANTIZE_VFP_HALFWORDS QUANTIZE_VFP_NEXT
-#define QUANTIZE_VFP_AWAY_s8  QUANTIZE_VFP_AWAY QUANTIZE_VFP_BYTES QUANTIZE_VFP_NEXT
-#define QUANTIZE_VFP_AWAY_s16 QUANTIZE_VFP_AWAY QUANTIZE_VFP_HALFWORDS QUANTIZE_VFP_NEXT
+#define QUANTIZE_VFP_even_s8  QUANTIZE_VFP_EVEN QUANTIZE_VFP_BYTES QUANTIZE_VFP_NEXT
+#define QUANTIZE_VFP_even_s16 QUANTIZE_VFP_EVEN QUANTIZE_VFP_HALFWORDS QUANTIZE_VFP_NEXT
+#define QUANTIZE_VFP_away_s8  QUANTIZE_VFP_AWAY QUANTIZE_VFP_BYTES QUANTIZE_VFP_NEXT
+#define QUANTIZE_VFP_away_s16 QUANTIZE_VFP_AWAY QUANTIZE_VFP_HALFWORDS QUANTIZE_VFP_NEXT
 
-#define QUANTIZE_VFP_EVEN_ZERO(kind, zero) QUANTIZE_VFP_ZERO_##kind(zero)
-#define QUANTIZE_VFP_AWAY_ZERO(kind, zero) QUANTIZE_VFP_ZERO_##kind(zero)
-#define QUANTIZE_VFP_ZERO_s8(zero)         (0x01010101U * (uint8_t)(zero))
-#define QUANTIZE_VFP_ZERO_s16(zero)        (0x00010001U * (uint16_t)(zero))
+#define QUANTIZE_VFP_ZERO_even_s8(zero)  (0x01010101U * (uint8_t)(zero))
+#define QUANTIZE_VFP_ZERO_even_s16(zero) (0x00010001U * (uint16_t)(zero))
+#define QUANTIZE_VFP_ZERO_away_s8(zero)  QUANTIZE_VFP_ZERO_even_s8(zero)
+#define QUANTIZE_VFP_ZERO_away_s16(zero) QUANTIZE_VFP_ZERO_even_s16(zero)
 
 #else
 
@@ -136,45 +136,33 @@
 	QUANTIZE_VFP_EACH("vcvt.s32.f32 ", ", ", ", #1")                                           \
 	QUANTIZE_VFP_FOUR(QUANTIZE_VFP_AWAY_ONE, bits, store, bytes)
 
-#define QUANTIZE_VFP_EVEN_s8  QUANTIZE_VFP_EVEN("8", "strb", "1")
-#define QUANTIZE_VFP_EVEN_s16 QUANTIZE_VFP_EVEN("16", "strh", "2")
-#define QUANTIZE_VFP_AWAY_s8  QUANTIZE_VFP_AWAY("8", "strb", "1")
-#define QUANTIZE_VFP_AWAY_s16 QUANTIZE_VFP_AWAY("16", "strh", "2")
+#define QUANTIZE_VFP_even_s8  QUANTIZE_VFP_EVEN("8", "strb", "1")
+#define QUANTIZE_VFP_even_s16 QUANTIZE_VFP_EVEN("16", "strh", "2")
+#define QUANTIZE_VFP_away_s8  QUANTIZE_VFP_AWAY("8", "strb", "1")
+#define QUANTIZE_VFP_away_s16 QUANTIZE_VFP_AWAY("16", "strh", "2")
 
-#define QUANTIZE_VFP_EVEN_ZERO(kind, zero) (uint32_t)(zero)
-#define QUANTIZE_VFP_AWAY_ZERO(kind, zero) (uint32_t)(2 * (zero) + 1)
+#define QUANTIZE_VFP_ZERO_even_s8(zero)  (uint32_t)(zero)
+#define QUANTIZE_VFP_ZERO_even_s16(zero) (uint32_t)(zero)
+#define QUANTIZE_VFP_ZERO_away_s8(zero)  (uint32_t)(2 * (zero) + 1)
+#define QUANTIZE_VFP_ZERO_away_s16(zero) QUANTIZE_VFP_ZERO_away_s8(zero)
 
 #endif
 
-/* The loop of one rounding and type; returns how many elements it has done. */
-#define QUANTIZE_VFP_LOOP(WAY, kind, type, lowest, highest)                                        \
-	static inline int32_t quantize_vfp_##WAY##_##kind(const struct tinyml_quantize_f32 *p,     \
-							  const float *x, type *y)                 \
+#define QUANTIZE_BLOCKS(way, kind, type, lowest, highest)                                          \
+	void tinyml_quantize_##way##_f32_##kind(const struct tinyml_quantize_f32 *p,               \
+						const float *x, type *y)                           \
 	{                                                                                          \
-		const uint32_t zero = QUANTIZE_VFP_##WAY##_ZERO(kind, p->zero);                    \
-		const float low = (float)((lowest) - p->zero), high = (float)((highest) - p->zero); \
-		int32_t blocks = p->count >> 2;                                                    \
-		int32_t a, b, c, d;                                                                \
+		const uint32_t zero = QUANTIZE_VFP_ZERO_##way##_##kind(p->zero);                   \
+		const float low = (float)((lowest) - p->zero), high = (float)((highest) - p->zero);\
+		int32_t blocks = p->count / 4, a, b, c, d;                                         \
                                                                                                    \
-		if (blocks == 0) {                                                                 \
-			return 0;                                                                  \
-		}                                                                                  \
 		__asm__ volatile(                                                                  \
-			QUANTIZE_VFP_##WAY##_##kind                                                \
+			QUANTIZE_VFP_##way##_##kind                                                \
 			: [x] "+r"(x), [y] "+r"(y), [blocks] "+l"(blocks), [a] "=&r"(a),           \
 			  [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d)                                 \
-			: [zero] "r"(zero), [scale] "t"(p->scale), [low] "t"(low), [high] "t"(high) \
+			: [zero] "r"(zero), [scale] "t"(p->scale), [low] "t"(low), [high] "t"(high)\
 			: "s0", "s1", "s2", "s3", "s4", "s5", "cc", "memory");                     \
-		return p->count & ~3;                                                              \
 	}
 /* clang-format on */
-
-QUANTIZE_VFP_LOOP(EVEN, s8, int8_t, INT8_MIN, INT8_MAX)
-QUANTIZE_VFP_LOOP(EVEN, s16, int16_t, INT16_MIN, INT16_MAX)
-QUANTIZE_VFP_LOOP(AWAY, s8, int8_t, INT8_MIN, INT8_MAX)
-QUANTIZE_VFP_LOOP(AWAY, s16, int16_t, INT16_MIN, INT16_MAX)
-
-#define QUANTIZE_BLOCKS_EVEN(kind, p, x, y) quantize_vfp_EVEN_##kind(p, x, y)
-#define QUANTIZE_BLOCKS_AWAY(kind, p, x, y) quantize_vfp_AWAY_##kind(p, x, y)
 
 #endif /* TINYML_QUANTIZE_VFP_F32_H_ */

@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 struct tinyml_quantize_f32 {
-	int32_t count; /* elements */
+	int32_t count; /* elements: a multiple of 4, and not 0 */
 	int32_t zero;
-	float scale; /* positive */
+	float scale; /* from 2^-60 to 2^60 */
 };
 
 /** y = round(x / scale) + zero, limited to the type of y: what tinyml_quantize_even() and
