@@ -104,6 +104,19 @@ def choice(body: Body, rng: Rng, x: str) -> None:
     body.add("Where", [below, body.alike(rng, shape), body.alike(rng, shape)], shape)
 
 
+def mean(body: Body, rng: Rng, x: str) -> None:
+    shape = body.shapes[x]
+    if shape:
+        axis = int(rng.integers(len(shape)))
+        body.add("ReduceMean", [x], (*shape[:axis], 1, *shape[axis + 1 :]), axes=[axis], keepdims=1)
+
+
+def reshape(body: Body, rng: Rng, x: str) -> None:
+    shape = tuple(int(extent) for extent in rng.permutation(body.shapes[x]))
+    if shape:
+        body.add("Reshape", [x, body.constant(shape, "int64")], shape)
+
+
 def softmax(body: Body, rng: Rng, x: str) -> None:
     if body.shapes[x]:
         body.add("Softmax", [x], body.shapes[x], axis=-1)
@@ -111,7 +124,7 @@ def softmax(body: Body, rng: Rng, x: str) -> None:
 
 OPERATORS: tuple[Callable[[Body, Rng, str], None], ...] = (
     *(two_operands, two_operands, two_operands, one_operand),
-    *(product, transpose, concat, part, choice, softmax),
+    *(product, transpose, concat, part, choice, mean, reshape, softmax),
 )
 
 
