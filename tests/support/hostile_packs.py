@@ -42,7 +42,7 @@ from tinyml.harness.tools import cross_compiler, host_compiler
 from tinyml.ir import Graph
 from tinyml.memory.placement import lay_out
 from tinyml.pipeline import Compiled, Options, optimize
-from tinyml.player.kernels import CORE, KERNELS
+from tinyml.player.kernels import KERNELS
 from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.data import data_image
@@ -63,6 +63,8 @@ SANITIZERS = (
 MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
 BATCHES, LAYERS = range(2), 100
+STATED = ("reads", "writes", "constants")
+"""What checks state: ``tinyml_check_reads()`` and so on. rules.c comes between."""
 CASES = (
     *("arg_reduce", "attention", "binary", "choice", "mathematics", "movement", "narrow_blocks"),
     *("normalization", "quantised", "recurrent", "reduce", "softmax", "trees", "unary", "unsigned_bytes"),
@@ -222,9 +224,9 @@ def _flags(machine: Machine) -> tuple[str, ...]:
     return ("-std=gnu11", *base, *(("-O2",) if machine.board else SANITIZERS))
 
 
-def _runtime_unit(machine: Machine, name: str, defines: tuple[str, ...] = ()) -> Unit:
+def _runtime_unit(machine: Machine, name: str) -> Unit:
     """A source of the runtime; the same object for whoever needs it, as compiling all takes a minute."""
-    return Unit(RUNTIME_C / name, "runtime", (*_flags(machine), *WARNINGS, OVERLAPPING, *defines), INCLUDES)
+    return Unit(RUNTIME_C / name, "runtime", (*_flags(machine), *WARNINGS, OVERLAPPING), INCLUDES)
 
 
 def _built(
@@ -249,11 +251,8 @@ def _built(
     (folder / "seeds.c").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "kernels.c").write_text(table(kernels), encoding="utf-8")
     ours = (*flags, *WARNINGS)
-    renamed = tuple(f"-Dtinyml_check_{name}=rules_check_{name}" for name in ("reads", "writes", "constants"))
-    units = [
-        _runtime_unit(machine, name, renamed if what == "rules" and name not in CORE else ())
-        for name in sources(kernels)
-    ]
+    wrapped = [f"-Wl,--wrap=tinyml_check_{name}" for name in STATED] if what == "rules" else []
+    units = [_runtime_unit(machine, name) for name in sources(kernels)]
     units += [Unit(folder / name, "model", ours, INCLUDES) for name in ("seeds.c", "kernels.c")]
     units.append(Unit(HOSTILE / f"{what}.c", "harness", (*ours, *more), INCLUDES))
     if what == "rules":
@@ -262,7 +261,15 @@ def _built(
         units.append(Unit(HOSTILE / f"{what}_host.c", "harness", ours, INCLUDES))
         objects = compile_all(host_compiler(), units)
         program = folder / "packs"
-        link = [str(host_compiler().path), *SANITIZERS, *map(str, objects), "-lm", "-o", str(program)]
+        link = [
+            str(host_compiler().path),
+            *SANITIZERS,
+            *wrapped,
+            *map(str, objects),
+            "-lm",
+            "-o",
+            str(program),
+        ]
         done = subprocess.run(link, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ToolError(f"cannot link:\n{excerpt(done.stderr)}")
@@ -271,7 +278,7 @@ def _built(
     defines = tuple(f"-D{name}={value}u" for name, value in (most | which).items())
     units.append(Unit(HOSTILE / f"{what}_device.c", "harness", (*ours, *defines), INCLUDES))
     units += [Unit(HARNESS_C / name, "harness", flags, INCLUDES) for name in port_sources(machine)]
-    image = assemble(units, machine, folder, harness.Options())
+    image = assemble(units, machine, folder, harness.Options(), wrapped)
     return command(image), {}
 
 

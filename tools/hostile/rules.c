@@ -3,8 +3,9 @@
 
 /* Compares the check of each kernel with what the kernel touches. Records of real calls are changed
  * at random; those that the check accepts are played in memory of exactly the bytes that it states.
- * The check must refuse one byte less. Checks are compiled with other names for the functions by
- * which they rules_state what calls read and write: rules_check_... instead of tinyml_check_... */
+ * The check must refuse one byte less. The linker (--wrap) puts the functions below in the place of
+ * those by which checks state what calls read and write, tinyml_check_..., so that the objects of
+ * kernels are those of any other program. */
 
 #include <string.h>
 
@@ -19,12 +20,18 @@
 #define ENOUGH 0x10000000u /* bytes of every memory, while extents are learned */
 #define RECORD (RULES_PARTS - 1)
 
-void rules_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
-		       uint32_t alignment);
-void rules_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
-			uint32_t alignment);
-void rules_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
-			   uint32_t alignment);
+void __wrap_tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			       uint32_t alignment);
+void __real_tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			       uint32_t alignment);
+void __wrap_tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+				uint32_t alignment);
+void __real_tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+				uint32_t alignment);
+void __wrap_tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
+				   uint32_t alignment);
+void __real_tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
+				   uint32_t alignment);
 
 static struct part parts[RULES_PARTS];
 static bool learning;
@@ -42,27 +49,27 @@ static void learn(uint32_t part, uint32_t bytes, uint32_t alignment)
 	}
 }
 
-void rules_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
-		       uint32_t alignment)
+void __wrap_tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			       uint32_t alignment)
 {
 	learn(operand, bytes, alignment);
-	tinyml_check_reads(check, operand, bytes, alignment);
+	__real_tinyml_check_reads(check, operand, bytes, alignment);
 }
 
-void rules_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
-			uint32_t alignment)
+void __wrap_tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+				uint32_t alignment)
 {
 	learn(operand, bytes, alignment);
-	tinyml_check_writes(check, operand, bytes, alignment);
+	__real_tinyml_check_writes(check, operand, bytes, alignment);
 }
 
-void rules_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
-			   uint32_t alignment)
+void __wrap_tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
+				   uint32_t alignment)
 {
 	const uint32_t part = position / RULES_ROOM;
 
 	learn(part, tinyml_check_plus(position - RULES_POSITION(part), bytes), alignment);
-	tinyml_check_constants(check, position, bytes, alignment);
+	__real_tinyml_check_constants(check, position, bytes, alignment);
 }
 
 static bool accepts(const struct call *call, const uint32_t *operands, const uint32_t *steps,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import shlex
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,18 +72,20 @@ def build(model: Generated, machine: Machine, folder: Path, options: Options | N
     return assemble(_units(model, machine, folder, options), machine, folder, options)
 
 
-def assemble(units: list[Unit], machine: Machine, folder: Path, options: Options) -> Image:
-    """Compile and link all sources of a program into ``folder``."""
+def assemble(
+    units: list[Unit], machine: Machine, folder: Path, options: Options, more: Sequence[str] = ()
+) -> Image:
+    """Compile and link all sources of a program into ``folder``; ``more`` are further flags for the linker."""
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     objects = compile_all(compiler, units)
     image = folder / "image"
     if board is None:
-        link(compiler, [*_host_flags(options), *map(str, objects), "-lm", "-o", str(image)])
+        link(compiler, [*_host_flags(options), *more, *map(str, objects), "-lm", "-o", str(image)])
         return Image(image, machine)
     map_file = folder / "image.map"
     flags = _board_link_flags(machine, board, map_file)
-    link(linker(board.toolchain), [*flags, *map(str, objects), "-lm", "-o", str(image)])
+    link(linker(board.toolchain), [*flags, *more, *map(str, objects), "-lm", "-o", str(image)])
     parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
     footprint = read_map(map_file.read_text(encoding="utf-8"), parts)
     return Image(image, machine, footprint, options.profile)
