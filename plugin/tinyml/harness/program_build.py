@@ -75,7 +75,7 @@ def build(model: Generated, machine: Machine, folder: Path, options: Options | N
 def assemble(
     units: list[Unit], machine: Machine, folder: Path, options: Options, more: Sequence[str] = ()
 ) -> Image:
-    """Compile and link all sources of a program into ``folder``; ``more`` are further flags for the linker."""
+    """Compile and link all sources of a program into ``folder``; ``more`` are flags for the linker."""
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     objects = compile_all(compiler, units)
