@@ -68,6 +68,25 @@ def test_a_bound_takes_the_place_of_the_largest_number_of_steps() -> None:
     np.testing.assert_allclose(interpret(graph, sample)["y"], wanted[0], rtol=1e-5, atol=1e-6)
 
 
+def test_rows_of_a_number_that_a_run_decides() -> None:
+    """They have room for all steps, zeros after the last, and a count."""
+    model = models.settling_loop(30, begins=True, rows=True)
+    graph = importers.read(models.file(model))
+    verify(graph, "import")
+    assert [graph.tensors[name].shape for name in graph.outputs][2:] == [(30, 1, models.WIDTH), (1,)]
+    compiled = compile_model(models.file(model), Options(target="host"))
+    runs = harness.run_files(compiled.files, "host", samples(model), options=CHECKED).outputs
+    lengths = set[int]()
+    for sample, run in zip(samples(model), runs, strict=True):
+        rows = answers(model, sample)[2]
+        lengths.add(len(rows))
+        for found in (interpret(graph, sample), run):
+            assert found["rows_count"] == len(rows)
+            np.testing.assert_allclose(found["rows"][: len(rows)], rows, rtol=1e-5, atol=1e-6)
+            assert not found["rows"][len(rows) :].any()
+    assert {0, 30} < lengths
+
+
 def test_a_number_of_steps_that_arrives() -> None:
     """Up to the bound; no step at all if it is 0 or less."""
     model = models.counting_loop()

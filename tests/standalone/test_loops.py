@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import loop_models as models
 from tinyml import harness
+from tinyml.bounds import bound_files
 from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model, read_graph
 
@@ -49,3 +50,19 @@ def test_code_of_many_steps(name: str) -> None:
         assert result.footprint is not None
         sizes.append(result.footprint.code_bytes)
     assert abs(sizes[1] - sizes[0]) <= 48
+
+
+@pytest.mark.parametrize("name", ["scan", "nested", "with a condition"])
+def test_bounds_hold(name: str) -> None:
+    """Also with all turns that a condition allows: no state is smaller than -1."""
+    machine = harness.find_machine("qemu-cortex-m4")
+    model = MODELS[name](40)
+    sample = models.sample(model)
+    if "small" in sample:
+        sample |= {"small": np.asarray(-1, np.float32), "h0": np.ones((1, models.WIDTH), np.float32)}
+    compiled = compile_model(models.file(model), Options(target="cortex-m4"))
+    counted = harness.run_files(compiled.files, machine.name, [sample]).instructions
+    assert counted is not None
+    bound = bound_files(compiled.files, machine)
+    assert bound.instructions is not None
+    assert counted[0] <= bound.instructions <= 1.5 * counted[0]

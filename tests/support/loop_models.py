@@ -169,10 +169,10 @@ def choosing_scan(steps: int) -> onnx.ModelProto:
     )
 
 
-def settling_loop(steps: int | None, begins: bool = False) -> onnx.ModelProto:
+def settling_loop(steps: int | None, begins: bool = False, rows: bool = False) -> onnx.ModelProto:
     """A Loop that ends when its state is small, after ``steps`` at the latest; ``begins``: or not at all.
 
-    It also counts its turns.
+    It also counts its turns, and may collect its states.
     """
     body = helper.make_graph(
         [
@@ -182,13 +182,21 @@ def settling_loop(steps: int | None, begins: bool = False) -> onnx.ModelProto:
             node("ReduceMax", "size", "largest", keepdims=0),
             node("Greater", "largest small", "on"),
             node("Add", "turns one", "more"),
+            *([node("Neg", "next", "row")] if rows else []),
         ],
         "body",
         [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH), value("turns", kind=INT64)],
-        [value("on", kind=BOOL), value("next", 1, WIDTH), value("more", kind=INT64)],
+        [
+            value("on", kind=BOOL),
+            value("next", 1, WIDTH),
+            value("more", kind=INT64),
+            *([value("row", 1, WIDTH)] if rows else []),
+        ],
     )
     names = ["" if steps is None else "most", "go0" if begins else "", "h0", "zero"]
-    loop = helper.make_node("Loop", names, ["y", "turns_y"], "settling", body=body)
+    results = ["y", "turns_y", *(["rows"] if rows else [])]
+    loop = helper.make_node("Loop", names, results, "settling", body=body)
+    collected = helper.make_tensor_value_info("rows", FLOAT, ["turns", 1, WIDTH])
     start = [
         node("ReduceMax", "h0", "first", keepdims=0),
         node("Greater", "first nothing", "go0"),
@@ -196,7 +204,7 @@ def settling_loop(steps: int | None, begins: bool = False) -> onnx.ModelProto:
     return whole(
         loop,
         [value("h0", 1, WIDTH), value("small")],
-        [value("y", 1, WIDTH), value("turns_y", kind=INT64)],
+        [value("y", 1, WIDTH), value("turns_y", kind=INT64), *([collected] if rows else [])],
         {
             "w": weights(WIDTH, WIDTH),
             "most": np.asarray(steps or 0),

@@ -21,6 +21,7 @@ from tinyml.importers import unrolling
 from tinyml.importers.attempt import Attempt
 from tinyml.ir import Array, DType, Graph, Layer, Node, State, Tensor, TensorType
 from tinyml.ir.interpreter import evaluate
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.loop import Loop
 from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import Reshape, with_quant
@@ -86,14 +87,12 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
     """
     if not outline.first and not outline.sequences:
         return None
-    scope = build.scope
     try:
         body = _read(build, outline)
         steps = _steps(body, outline) if body is not None else None
     except TinymlError:  # reading it step by step says what is wrong, if that is not possible either
         body = steps = None
-    attempt.undo()
-    build.scope = scope
+    _undo(build, attempt, outline)
     if body is not None and steps is None:
         return _asking(build, attempt, outline)
     if body is None or steps is None or not 0 < steps <= MOST_STEPS:
@@ -107,8 +106,13 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
         return None  # the compiler computes all of it
     if steps <= unrolling.MOST_STEPS and _is_recurrent(build, attempt, outline, steps):
         return None
-    build.scope = scope
     return _loop(build, outline, body, steps)
+
+
+def _undo(build: Builder, attempt: Attempt, outline: Outline) -> None:
+    """Back to before the attempt; the first values stay, some of which are constants made for the loop."""
+    attempt.undo()
+    build.tensors.update({tensor.name: tensor for tensor in outline.first})
 
 
 def _usable(build: Builder, outline: Outline, outside: Sequence[Tensor]) -> bool:
@@ -121,37 +125,52 @@ def _usable(build: Builder, outline: Outline, outside: Sequence[Tensor]) -> bool
 def _asking(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] | None:
     """A loop whose condition is computed in a run, if it is known how many steps there are at most.
 
-    The condition is what it carries first: ONNX computes it in each turn for the next one, and TFLite's from
-    what the turn leaves, and before the first one from what that gets.
+    The condition is what it carries first: ONNX computes it in each turn for the next one, and TFLite from
+    what the turn leaves, and before the first one from what that gets. If rows are collected, the loop counts
+    its turns.
     """
     scope = build.scope
     most = build.most_steps(outline.steps)
     if most is None or not 0 < most <= MOST_STEPS:
         return None
 
+    private, nothing = outline.private, build.constant(np.asarray([0], np.int64))
+
+    def joined(go: Tensor, count: Tensor, others: Sequence[Tensor]) -> list[Tensor]:
+        return [go, *others[:private], count, *others[private:]]
+
     def turn(own: Sequence[Tensor], parts: Sequence[Tensor]) -> Turn:
-        found = outline.read(own[1:], parts)
+        found = outline.read([*own[1 : private + 1], *own[private + 2 :]], parts)
         again = outline.asks(found.carried) if outline.asks else found.condition
         assert again is not None, "a loop without a condition has a known number of steps"
-        return Turn(None, [_truth(build, again), *found.carried], found.rows)
+        one = build.constant(np.asarray([1], np.int64))
+        count = build.add1(Binary(function="add"), [own[private + 1], one])
+        return Turn(None, joined(_truth(build, again), count, found.carried), found.rows)
 
     remembered = Attempt(*attempt.objects)
-    truth = TensorType((), DType.BOOL)
-    asked = replace(outline, first=[Tensor.of("", truth), *outline.first], read=turn, private=0)
+    go = Tensor.of("", TensorType((), DType.BOOL))
+    asked = replace(outline, first=joined(go, nothing, outline.first), read=turn)
     try:
         body = _read(build, asked)
     except TinymlError:
         body = None
     remembered.undo()
-    if body is None or body.turn.rows or not _usable(build, outline, _outside(body)):
+    if body is None or not _usable(build, outline, _outside(body)):
         return None
-    build.scope = scope
     begins = outline.asks(outline.first) if outline.asks else outline.begins()
     build.scope = scope
     if begins is None:
         begins = build.constant(np.asarray(True))
-    asked = replace(asked, first=[_truth(build, begins), *outline.first], private=1 + outline.private)
-    return _loop(build, asked, body, most, asks=True, bounded=most != outline.steps)
+    counts = bool(body.turn.rows)
+    first = joined(_truth(build, begins), nothing, outline.first)
+    asked = replace(asked, first=first, private=private + 1 + (not counts))
+    found = _loop(build, asked, body, most, asks=True, bounded=most != outline.steps)
+    if not counts:
+        return found
+    count, *results = found
+    for row in results[len(outline.first) - private :]:
+        build.count(row, 0, count)
+    return results
 
 
 def _truth(build: Builder, condition: Tensor) -> Tensor:
@@ -305,7 +324,7 @@ def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline, steps: int
         graph = _graph_of(build, build.nodes[mark:], results)
     except TinymlError:
         graph = None
-    attempt.undo()
+    _undo(build, attempt, outline)
     copies = None if graph is None else late.copies_beside_recurrent(graph)
     return copies is not None and (steps <= unrolling.MOST_COPIES or copies < TRIED)
 
@@ -345,8 +364,6 @@ def _loop(
         bounded,
     )
     sequences = [along_front(build, x, axis) for x, axis in zip(outline.sequences, outline.axes, strict=True)]
-    for i in kept:  # constants that were made for the loop
-        build.tensors.setdefault(outline.first[i].name, outline.first[i])
     operands = [*(outline.first[i] for i in kept), *sequences, *captured]
     results = build.add(op, operands, op.infer(operands))
     return list(results[sum(i < outline.private for i in kept) :])

@@ -27,8 +27,7 @@ def goes_on(condition: Tensor | None, steps: int) -> bool:
     if condition is None or condition.data is None or condition.data.size != 1:
         raise UnsupportedError(
             "a loop whose number of steps depends on computed values is not supported",
-            "convert the model with fixed shapes; if the loop collects nothing, --bound NAME=100 states how "
-            "many steps it has at most",
+            "convert the model with fixed shapes; or --bound NAME=100 states how many steps it has at most",
         )
     if not condition.data.reshape(()):
         return False

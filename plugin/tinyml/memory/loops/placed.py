@@ -112,6 +112,9 @@ class LoopOfLayers(Kernel[PlacedLoop]):
         sheet.line()
         for i, state in enumerate(op.body.states):
             self._begin(layer, sheet, i, op.body.tensors[state.tensor])
+        if op.asks:  # there may be fewer rows than room
+            for i in range(len(op.body.states), len(layer.outputs)):
+                sheet.clear(sheet.y(i), layer.outputs[i].bytes)
         with sheet.loop("turn", op.steps):
             if op.asks:
                 with sheet.block(f"if (!{sheet.y(0)}[0]) {{"):

@@ -29,12 +29,12 @@ def fits_body(layer: Layer[Loop]) -> bool:
 
 
 def asks_one_truth(layer: Layer[Loop]) -> bool:
-    """What says whether there is another turn is one truth value, and such a loop has no rows."""
+    """What says whether there is another turn is one truth value."""
     op = layer.op
     if not op.asks:
         return not op.bounded
     first = op.body.tensors[op.body.states[0].tensor] if op.body.states else None
-    return first is not None and first.type == TensorType((), DType.BOOL) and not op.body.outputs
+    return first is not None and first.type == TensorType((), DType.BOOL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,7 @@ class Loop(Op):
 
     operands = (asks_one_truth, fits_body)
     folds: ClassVar[bool] = False
+    clears: ClassVar[bool] = True
     body: Graph
     steps: int
     sequences: int
@@ -112,7 +113,10 @@ class Loop(Op):
                 f"{self.kind} {layer.name!r} has more steps than its bound, {self.steps}",
                 f"--bound {layer.name}={2 * self.steps}, or fewer steps",
             )
-        joined = [np.stack(row[::-1] if i in self.rows_last_first else row) for i, row in enumerate(rows)]
+        joined = [np.zeros(output.shape, output.dtype.numpy) for output in layer.outputs[len(body.states) :]]
+        for i, (array, parts) in enumerate(zip(joined, rows, strict=True)):
+            for step, part in enumerate(parts):
+                array[self.part(step, i in self.rows_last_first)] = part
         return (*(machine.state[state.tensor] for state in body.states), *joined)
 
     def part(self, step: int, last_first: bool) -> int:
