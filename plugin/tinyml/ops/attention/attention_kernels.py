@@ -145,12 +145,17 @@ def fours(layer: Layer[AttentionInt8]) -> bool:
     return layer.op.depth % 4 == 0
 
 
+def pairs(layer: Layer[AttentionInt8]) -> bool:
+    """There are two queries or more: one alone would be computed twice."""
+    return layer.op.queries > 1
+
+
 class AttentionDsp(AttentionBytes):
     """Two queries at a time; the values of a head, transposed, are scratch as well."""
 
     name = "tinyml_attention_dsp_s8"
     sources = ("attention/attention_dsp_s8.c",)
-    constraints = (has_form, fours)
+    constraints = (has_form, fours, pairs)
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
