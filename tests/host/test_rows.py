@@ -318,3 +318,18 @@ def test_from_tinyml_yaml_to_cmake(tmp_path: Path) -> None:
     assert "[=[IO]=] [=[rows,int8]=]" in cmake.calls(path)
     with pytest.raises(ConfigError, match="'io' cannot be 'columns'"):
         manifest.parse(path.read_text().replace("rows,int8", "columns"), "x")
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7", "cortex-m55"])
+@pytest.mark.parametrize(
+    "columns,kernel", [(8, "tinyml_quantize_even("), (48, "tinyml_quantize_even_f32_s8(")]
+)
+def test_rows_with_fewer_elements_than_a_kernel_supports(target: str, columns: int, kernel: str) -> None:
+    """Quantising by fours takes 32 elements or more: short rows get the kernel without that limit."""
+    sketch = Sketch(5)
+    bytes_in = Quant.per_tensor(0.02, 3)
+    x = sketch.input((1, 24, columns, 1), DType.FLOAT32)
+    x = sketch.add(Quantize(DType.INT8, bytes_in), x)
+    y = sketch.add(AveragePool(kernel=(3, 3), strides=(1, 1)), x)
+    made = compiled(sketch.graph(y), target=target)
+    assert kernel in made.files["fed.c"]

@@ -304,6 +304,20 @@ def joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
+    found = _joined(graph, selected, chain, rows, target)
+    if found is None and any(selected[step].kernel.for_few for step in chain):
+        others = list(selected)
+        for step in chain:
+            layer, kernel = selected[step].layer, selected[step].kernel.for_few
+            if kernel is not None:
+                others[step] = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
+        found = _joined(graph, others, chain, rows, target)
+    return found
+
+
+def _joined(
+    graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
+) -> Choice | None:
     side = _side(graph, selected, chain, _Neighbours(graph))
     if side is None:
         return None

@@ -65,6 +65,7 @@ class Kernel(ABC, Generic[O_contra]):
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     prepares_channels: ClassVar[bool] = False  # each call works on every channel before its first output
     in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
+    for_few: ClassVar[Kernel[Any] | None] = None  # instead, for bands with fewer elements than it supports
     scratch_alignment: ClassVar[int] = 4  # in bytes
     weight_bits: ClassVar[int] = 8  # that a weight of an integer layer takes
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own

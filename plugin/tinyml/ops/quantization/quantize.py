@@ -167,6 +167,7 @@ class QuantizeFourFloats(QuantizeKernel):
     library = Library.PORTABLE
     sources = ("quantization/quantize_f32.c",)
     constraints = (*QuantizeKernel.constraints, int8_or_int16, many_elements, ordinary_scale)
+    for_few = QuantizeKernel()
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp and target.fpu
