@@ -35,23 +35,26 @@ def load(
 
 
 def read(
-    file: ModelFile, shapes: Mapping[str, Shape] | None = None, bounds: Mapping[str, int] | None = None
+    file: ModelFile,
+    shapes: Mapping[str, Shape] | None = None,
+    bounds: Mapping[str, int] | None = None,
+    unrolled: bool = False,
 ) -> Graph:
-    """``load`` for a model whose bytes are here already."""
-    graph = _read(file, dict(shapes or {}), dict(bounds or {}))
+    """``load`` for a model whose bytes are here already. ``unrolled``: no loop with known steps stays one."""
+    graph = _read(file, dict(shapes or {}), dict(bounds or {}), unrolled)
     finite.check(graph)
     return graph
 
 
-def _read(file: ModelFile, shapes: dict[str, Shape], bounds: dict[str, int]) -> Graph:
+def _read(file: ModelFile, shapes: dict[str, Shape], bounds: dict[str, int], unrolled: bool) -> Graph:
     if file.is_tflite:
         from tinyml.importers import tflite_graph
 
-        return tflite_graph.read(file.path, file.content, shapes, file.outputs, bounds)
+        return tflite_graph.read(file.path, file.content, shapes, file.outputs, bounds, unrolled)
     from tinyml.importers import growing, onnx_graph, onnx_model
 
     found = growing.fixed(onnx_model.parse(file), shapes, bounds)
-    graph = onnx_graph.read(found.model, file.path.stem, found.shapes, found.bounds)
+    graph = onnx_graph.read(found.model, file.path.stem, found.shapes, found.bounds, unrolled)
     return replace(graph, notes=(*found.notes, *graph.notes)) if found.notes else graph
 
 

@@ -50,11 +50,15 @@ SPECIAL = (("", "If"), ("", "Scan"), ("", "Loop"))
 
 
 def read(
-    model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape], bounds: Mapping[str, int] | None = None
+    model: onnx.ModelProto,
+    name: str,
+    shapes: Mapping[str, Shape],
+    bounds: Mapping[str, int] | None = None,
+    unrolled: bool = False,
 ) -> Graph:
     """The whole model as a graph called ``name``."""
     reader = _Reader(model)
-    reader.build.bounds = bounds or {}
+    reader.build.bounds, reader.build.unrolls = bounds or {}, unrolled
     try:
         return reader.graph(name, shapes)
     except (ModelError, UnsupportedError) as error:

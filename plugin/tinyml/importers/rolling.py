@@ -95,7 +95,7 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
     _undo(build, attempt, outline)
     if body is not None and steps is None:
         return _asking(build, attempt, outline)
-    if body is None or steps is None or not 0 < steps <= MOST_STEPS:
+    if body is None or steps is None or not 0 < steps <= MOST_STEPS or build.unrolls:
         return None
     if steps * _variable_nodes(body, outline) <= MOST_LAYERS:
         return None

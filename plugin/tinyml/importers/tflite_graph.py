@@ -56,12 +56,13 @@ def read(
     shapes: Mapping[str, Shape],
     outputs: Sequence[str] = (),
     bounds: Mapping[str, int] | None = None,
+    unrolled: bool = False,
 ) -> Graph:
     """The whole model as a graph with the file's name; or some of its outputs, and what they need."""
     subgraphs = parse(path, content)
     if outputs:
         subgraphs = (with_outputs(subgraphs[0], outputs), *subgraphs[1:])
-    return read_parsed(path, subgraphs, shapes, bounds)
+    return read_parsed(path, subgraphs, shapes, bounds, unrolled)
 
 
 def read_parsed(
@@ -69,10 +70,11 @@ def read_parsed(
     subgraphs: Sequence[Subgraph],
     shapes: Mapping[str, Shape],
     bounds: Mapping[str, int] | None = None,
+    unrolled: bool = False,
 ) -> Graph:
     """``read`` for a file that is parsed already; the first subgraph is the model."""
     reader = _Reader(path, subgraphs)
-    reader.build.bounds = bounds or {}
+    reader.build.bounds, reader.build.unrolls = bounds or {}, unrolled
     return reader.graph(path.stem, shapes)
 
 

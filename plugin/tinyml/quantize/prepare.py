@@ -64,8 +64,7 @@ class Prepared:
 
 def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
     """Read a float model, ONNX or TFLite, and raise it to an opset."""
-    read_graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
-    graph = _joined(read_graph)
+    read_graph, graph = _read(file, shapes)
     model, exported = _standard_form(file, graph, graph is not read_graph)
     names = states_of(model)
     without_states(model)
@@ -100,6 +99,19 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     )
     doubted = graph if exported and export_check.doubts(graph) else None
     return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
+
+
+def _read(file: ModelFile, shapes: Mapping[str, Shape]) -> tuple[Graph, Graph]:
+    """The graph as it is read, and joined; an error if the file is malformed or would not compile.
+
+    The steps of a loop become int8. If there are too many of them, it stays a loop, and stays float.
+    """
+    try:
+        found = read(file, shapes, unrolled=True)
+        return found, _joined(found)
+    except UnsupportedError:
+        found = read(file, shapes)
+        return found, _joined(found)
 
 
 def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.ModelProto, bool]:

@@ -76,6 +76,7 @@ class Builder:
         self.filled: tuple[Tensor, int, int] | None = None  # rows of caches, rows of a run, rows at most
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
         self.longest_loop = 0  # steps of one that was unrolled
+        self.unrolls = False  # also long loops
         self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
         self.narrow: dict[str, Narrow] = {}  # tensors that had fewer than eight bits in the file
         self.labels: tuple[str, ...] = ()  # names of the classes, if an operator has them
