@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.programs import build_program
 from tinyml.harness.program_build import SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = int(os.environ.get("TINYML_FUZZ_HAWKBIT", "3000"))
@@ -38,9 +38,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("json")
     source = ROOT / "zephyr_module" / "src"
     files = [ROOT / "tests" / "support" / "hawkbit_json_main.c", source / "hawkbit_json.c"]
-    command: list[str | Path] = [host_compiler().path, "-std=gnu11", "-O1", *WARNINGS, *SANITIZERS]
-    subprocess.run([*command, f"-I{source}", *files, "-o", folder / "program"], check=True)
-    return folder / "program"
+    flags = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
+    return build_program(folder / "program", files, flags, (source,))
 
 
 def read(program: Path, documents: Sequence[bytes], part: str = "") -> list[Answer]:

@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
+from tests.support.programs import build_program
 from tests.support.slot_images import errors
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS
-from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options
 from tinyml.player.table import sources, table
 from tinyml.slots import container
@@ -80,10 +80,8 @@ def program(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.c").write_text(MAIN)
     (folder / "table.c").write_text(table(kernels))
     files = [folder / "main.c", folder / "table.c", *(RUNTIME_C / name for name in sources(kernels))]
-    includes = [f"-I{RUNTIME_C}", f"-I{RUNTIME_INCLUDE}"]
-    command: list[str | Path] = [host_compiler().path, "-std=c11", "-O1", *SANITIZERS, *includes]
-    subprocess.run([*command, *files, "-o", folder / "program"], check=True)
-    return folder / "program"
+    flags = ("-std=c11", "-O1", *SANITIZERS)
+    return build_program(folder / "program", files, flags, (RUNTIME_C, RUNTIME_INCLUDE))
 
 
 def loaded(

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
+from tests.support.programs import build_program
 from tests.support.slot_images import errors
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options
 from tinyml.player.table import sources, table
 from tinyml.slots import container
@@ -45,10 +45,8 @@ def program(packs: dict[int, bytes], tmp_path_factory: pytest.TempPathFactory) -
     played = [RUNTIME_C / name for name in sources(kernels) if not name.startswith("slot/")]
     main = Path(__file__).parents[1] / "support" / "offer_main.c"
     files = [main, folder / "table.c", RUNTIME_C / "player" / "slot_player.c", *slot, *played]
-    command: list[str | Path] = [host_compiler().path, "-std=gnu11", "-O1", *WARNINGS, *SANITIZERS]
-    command += [f"-I{RUNTIME_C}", f"-I{RUNTIME_INCLUDE}"]
-    subprocess.run([*command, *files, "-o", folder / "program"], check=True)
-    return folder / "program"
+    flags = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
+    return build_program(folder / "program", files, flags, (RUNTIME_C, RUNTIME_INCLUDE))
 
 
 def told(program: Path, folder: Path, *words: str | bytes) -> list[tuple[str, int, int]]:

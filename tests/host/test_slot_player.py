@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import build_program
 from tinyml.harness.program_build import RUNTIME_C, SANITIZERS
-from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options
 from tinyml.player.table import sources, table
 from tinyml.slots.data_pack import pack_data
@@ -68,19 +68,8 @@ def program(image: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "table.c").write_text(table(kernels))
     names = {*sources(kernels), "player/slot_player.c", "slot/slot.c", "slot/crc32.c", "slot/sync.c"}
     files = [folder / "main.c", folder / "table.c", *(RUNTIME_C / name for name in sorted(names))]
-    includes = [f"-I{RUNTIME_C}", f"-I{RUNTIME_C / 'include'}"]
-    command: list[str | Path] = [
-        host_compiler().path,
-        "-std=c11",
-        "-O1",
-        *SANITIZERS,
-        *includes,
-        *files,
-        "-o",
-        folder / "program",
-    ]
-    subprocess.run(command, check=True)
-    return folder / "program"
+    includes = (RUNTIME_C, RUNTIME_C / "include")
+    return build_program(folder / "program", files, ("-std=c11", "-O1", *SANITIZERS), includes)
 
 
 def said(program: Path, image: bytes) -> dict[str, str]:

@@ -16,9 +16,9 @@ import pytest
 from onnx import numpy_helper
 
 import tinyml
+from tests.support.programs import build_program
 from tests.support.quantizing import FLOAT, digits
 from tinyml.harness.program_build import RUNTIME_C, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
 from tinyml.pipeline import Options
 from tinyml.player.table import sources, table
@@ -102,13 +102,9 @@ def device(packs: dict[str, Path], images: Array, tmp_path_factory: pytest.TempP
     own = {"player/slot_player.c", "watch/slot_watch.c", "watch/watch.c", "watch/drift.c"}
     slot = ("slot", "slots", "update", "marks", "flash", "crc32", "sync")
     names = {*sources(kernels), *own, *(f"slot/{name}.c" for name in slot)}
-    command: list[str | Path] = [
-        *(host_compiler().path, "-std=c11", "-O1", *SANITIZERS, *WARNINGS),
-        *(f"-I{folder}", f"-I{RUNTIME_C}", f"-I{RUNTIME_C / 'include'}"),
-        *(MAIN, folder / "table.c", *(RUNTIME_C / name for name in sorted(names))),
-        *("-lm", "-o", folder / "program"),
-    ]
-    subprocess.run(command, check=True)
+    files = [MAIN, folder / "table.c", *(RUNTIME_C / name for name in sorted(names))]
+    includes = (folder, RUNTIME_C, RUNTIME_C / "include")
+    build_program(folder / "program", files, ("-std=c11", "-O1", *SANITIZERS, *WARNINGS), includes)
     (folder / "samples.bin").write_bytes(images.tobytes())
     return Device(folder / "program", folder / "samples.bin")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import build_program
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 
 PROGRAM = Path(__file__).parents[1] / "streams" / "streams.c"
@@ -18,8 +19,8 @@ SOURCES = [RUNTIME_C / "signal" / f"{name}.c" for name in ("sliding", "ring", "d
 
 def test_windows_rings_and_decisions(tmp_path: Path) -> None:
     image = tmp_path / "streams"
-    flags = ["-std=c11", "-O1", "-pthread", *WARNINGS, *SANITIZERS, f"-I{RUNTIME_INCLUDE}"]
-    subprocess.run(["gcc", *flags, str(PROGRAM), *map(str, SOURCES), "-o", str(image)], check=True)
+    flags = ("-std=c11", "-O1", "-pthread", *WARNINGS, *SANITIZERS)
+    build_program(image, [PROGRAM, *SOURCES], flags, (RUNTIME_INCLUDE,))
     done = subprocess.run([str(image)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import tinyml
+from tests.support.programs import build_program
 from tests.support.quantizing import FLOAT, digits, write_calibration
 from tests.support.watching import in_numpy, rows_of, without_cycles
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options, compile_model
 
 MAIN = """
@@ -90,10 +90,9 @@ def test_the_same_counters(
     for file, text in files.items():
         (tmp_path / file).write_text(text)
     mine = [tmp_path / name for name in files if name.endswith(".c")]
-    parts = [str(path) for path in (*mine, *(Path(RUNTIME_C) / name for name in sorted(sources)))]
-    command = [str(host_compiler().path), "-std=c11", "-O1", *WARNINGS, *SANITIZERS, f"-I{RUNTIME_INCLUDE}"]
-    subprocess.run([*command, *parts, "-lm", "-o", str(tmp_path / "program")], check=True)
-    subprocess.run([tmp_path / "program"], check=True)
+    parts = [*mine, *(RUNTIME_C / name for name in sorted(sources))]
+    flags = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
+    subprocess.run([build_program(tmp_path / "program", parts, flags, (RUNTIME_INCLUDE,))], check=True)
 
 
 def test_a_device_counts_what_numpy_counts(int8_digits: Path) -> None:
