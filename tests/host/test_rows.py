@@ -13,12 +13,12 @@ import pytest
 
 from tests.support.batch import Item, run_batch
 from tests.support.chains import FLAT, Chain, random_chain
+from tests.support.programs import build_program
 from tests.support.sketch import Sketch
 from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.emit.model import Provenance
 from tinyml.features.settings import from_mapping
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.ir import DType, Graph, Quant
 from tinyml.ir.interpreter import interpret
 from tinyml.memory.bands.arrival import waits
@@ -293,10 +293,8 @@ def test_the_functions_that_an_application_calls(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     flags = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
     mine = [tmp_path / name for name in files if name.endswith(".c")]
-    parts = [str(path) for path in (*mine, *(RUNTIME_C / name for name in sources))]
-    command = [str(host_compiler().path), *flags, f"-I{RUNTIME_INCLUDE}", *parts]
-    subprocess.run([*command, "-lm", "-o", str(tmp_path / "program")], check=True)
-    subprocess.run([tmp_path / "program"], check=True)
+    parts = [*mine, *(RUNTIME_C / name for name in sorted(sources))]
+    subprocess.run([build_program(tmp_path / "program", parts, flags, (RUNTIME_INCLUDE,))], check=True)
 
 
 def test_a_front_end_computes_the_rows_itself() -> None:

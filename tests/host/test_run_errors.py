@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.programs import build_program
 from tinyml.emit.checksum import crc_of, stored_bytes
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options, compile_model
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
@@ -67,12 +67,11 @@ def said(folder: Path, files: Mapping[str, str], main: str, flags: tuple[str, ..
         (folder / name).write_text(text)
     (folder / "main.c").write_text(main)
     summary = json.loads(files["digits.json"])
-    kernels = [str(RUNTIME_C / name) for name in summary["sources"]["runtime"]]
-    command = [str(host_compiler().path), "-std=c11", "-O1", *WARNINGS, *SANITIZERS, *flags]
-    paths = [f"-I{folder}", f"-I{RUNTIME_INCLUDE}", f"-I{RUNTIME_C}"]
-    sources = [str(folder / "main.c"), str(folder / "digits.c"), *kernels]
-    subprocess.run([*command, *paths, *sources, "-lm", "-o", str(folder / "image")], check=True)
-    done = subprocess.run([folder / "image"], capture_output=True, text=True, check=True)
+    kernels = [RUNTIME_C / name for name in summary["sources"]["runtime"]]
+    sources = [folder / "main.c", folder / "digits.c", *kernels]
+    flags = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS, *flags)
+    image = build_program(folder / "image", sources, flags, (folder, RUNTIME_INCLUDE, RUNTIME_C))
+    done = subprocess.run([image], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 

@@ -15,9 +15,9 @@ from tests.random_graphs.tflite_ops import shapes_of_results
 from tests.random_graphs.tflite_recurrent import RECURRENT
 from tests.support import stateful
 from tests.support.interpret import interpret_runs
+from tests.support.programs import build_program
 from tinyml.base.errors import TinymlError
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
 from tinyml.pipeline import Compiled, Options, compile_model
 
@@ -85,17 +85,16 @@ def test_interleaved(seed: int, tmp_path: Path) -> None:
     main += ["int main(void)\n{", *lines, "\treturn 0;\n}"]
     (tmp_path / "main.c").write_text("\n".join(main) + "\n")
     (tmp_path / "port.h").write_text(SHARED)
-    sources = {str(tmp_path / "main.c")}
+    sources = {tmp_path / "main.c"}
     for model in compiled:
         for file, content in model.files.items():
             (tmp_path / file).write_text(content, encoding="utf-8")
-        sources |= {str(tmp_path / f"{model.name}.c")}
-        sources |= {str(RUNTIME_C / source) for source in model.summary["sources"]["runtime"]}
-    port = f'-DTINYML_PORT_HEADER="{tmp_path / "port.h"}"'
-    words = [str(host_compiler().path), "-std=gnu11", "-O1", *WARNINGS, *SANITIZERS, port, f"-I{tmp_path}"]
-    words += [f"-I{RUNTIME_C}", f"-I{RUNTIME_INCLUDE}", "-Wno-redundant-decls", *sorted(sources), "-lm"]
-    subprocess.run([*words, "-o", str(tmp_path / "image")], check=True)
-    said = subprocess.run([str(tmp_path / "image")], stdout=subprocess.PIPE, check=True).stdout
+        sources |= {tmp_path / f"{model.name}.c"}
+        sources |= {RUNTIME_C / source for source in model.summary["sources"]["runtime"]}
+    port = ('-DTINYML_PORT_HEADER="port.h"', "-Wno-redundant-decls")
+    flags = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS, *port)
+    image = build_program(tmp_path / "image", sorted(sources), flags, (tmp_path, RUNTIME_C, RUNTIME_INCLUDE))
+    said = subprocess.run([image], stdout=subprocess.PIPE, check=True).stdout
     at = 0
     for turn, value in enumerate(wanted):
         found = np.frombuffer(said[at : at + value.nbytes], value.dtype).reshape(value.shape)
