@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error bars of ``tinyml cost``, from layers that its figures were not fitted to.
 
-``python -m tools.cost_errors [--on qemu-cortex-m4,...] [--check]``
+``python -m tools.cost_errors [--on qemu-cortex-m4,...] [--new] [--check]``
 
 The layers are random ones (``python -m tools.random_counts`` counts them), and those of published models,
 each estimated with figures that were fitted without its model. The bars go into
 plugin/tinyml/cost/data/errors, how good the estimates are into docs/COST_ERRORS.md. Requires the published
-models in ``TINYML_MODELS``.
+models in ``TINYML_MODELS``. ``--new`` only adds bars of attention, which no published model has, in seconds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tools import layer_counts, own_loop_counts, random_counts
 from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
 from tools.fit_costs import narrow
+from tools.fit_figures import figures
 from tools.fit_speed import fit_speed
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
@@ -33,6 +34,9 @@ from tinyml.base.whole_files import write_whole
 from tinyml.cores.core_data import DATA
 from tinyml.cost.error_bars import DOUBTFUL, EDGES, UNKNOWN_SHARE, ErrorBars, size_class
 from tinyml.cost.model import Speed, find_model
+from tinyml.ops.attention.heads import Heads
+from tinyml.ops.framework.kernel_costs import weighted
+from tinyml.ops.framework.work import Work
 
 PAGE = ROOT / "docs" / "COST_ERRORS.md"
 RECORD = ROOT / "benchmarks" / "cost_errors.json"
@@ -113,6 +117,21 @@ def published_layers(machine: str) -> Iterator[HeldOut]:
                     yield HeldOut(layer.kernel.name, guess, layer.spent, False)
 
 
+def attention_layers(machine: str) -> Iterator[HeldOut]:
+    """Layers of attention, each estimated with figures of the others."""
+    target = harness.find_machine(machine).target
+    by_kernel: defaultdict[str, list[tuple[Work, float, float]]] = defaultdict(list)
+    for one in single_layers(machine, "instructions"):
+        counts = one.kernel.loop_counts(one.layer, target) if isinstance(one.layer.op, Heads) else None
+        if counts is not None:
+            by_kernel[one.kernel.name].append((counts, one.spent, one.spent))
+    for kernel, samples in by_kernel.items():
+        for part in range(FOLDS):
+            speed = figures([one for number, one in enumerate(samples) if number % FOLDS != part])
+            for counts, spent, _ in samples[part::FOLDS]:
+                yield HeldOut(kernel, weighted(speed, counts), spent, True)
+
+
 def quantile(errors: Sequence[float]) -> float:
     """What ``COVERED`` of them do not exceed; of few, the largest."""
     ordered = sorted(errors)
@@ -149,7 +168,7 @@ about the same size add up; others are taken as independent.
 Bars come from two kinds of layers that were left out of the fit. Random layers are those of
 `python -m tools.random_counts`: int8, four bits, int16, float, sparse, pools, element-wise and recurrent
 layers of all shapes, most of them far smaller than those of models. Layers of published models are estimated
-with figures that were fitted without their model.
+with figures that were fitted without their model, random layers of attention with those of the others.
 
 A kernel without such layers has no bar. If such kernels take more than {unknown:.0%} of a model, or if the
 bar of the model is above {doubtful:.0%}, `tinyml cost` says that the instructions are unknown;
@@ -200,7 +219,7 @@ def measured(machine: str) -> tuple[ErrorBars, dict[str, object]]:
     estimated = [one for one in random if isinstance(one, HeldOut)]
     loops = list(own_loop_layers(machine))
     published = list(published_layers(machine))
-    found = bars([*estimated, *loops, *published])
+    found = bars([*estimated, *loops, *published, *attention_layers(machine)])
     inside = [
         one.error <= bar
         for one in estimated
@@ -224,6 +243,13 @@ def measured(machine: str) -> tuple[ErrorBars, dict[str, object]]:
         share([one.is_close for one in large]),
     )
     return found, {"row": list(row), "own loops": list(of_loops)}
+
+
+def with_attention(machine: str, known: ErrorBars) -> ErrorBars:
+    """The bars of a core as they are, and those of attention."""
+    more = bars(list(attention_layers(machine)))
+    kernels, layers = {**known.kernels, **more.kernels}, {**known.layers, **more.layers}
+    return ErrorBars(dict(sorted(kernels.items())), dict(sorted(layers.items())))
 
 
 def page(rows: dict[str, dict[str, object]], found: dict[str, ErrorBars]) -> str:
@@ -273,14 +299,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--on", default=",".join(layer_counts.MACHINES), metavar="MACHINES")
     parser.add_argument("--table", action="store_true", help="only write the page, from what was measured")
+    parser.add_argument("--new", action="store_true", help="only add the bars of attention")
     parser.add_argument("--check", action="store_true", help="exit with 1 if the page is not current")
     args = parser.parse_args()
     if args.check:
         return int(PAGE.read_text(encoding="utf-8") != current())
-    rows, _ = load()
+    rows, known = load()
     (DATA / "errors").mkdir(exist_ok=True)
     for machine in () if args.table else args.on.split(","):
         core = harness.find_machine(machine).target.name
+        if args.new:
+            save(core, with_attention(machine, known[core]))
+            continue
         found, rows[core] = measured(machine)
         save(core, found)
         print(core, rows[core], flush=True)

@@ -44,6 +44,11 @@ def loop_figures(machine: str) -> Mapping[str, Figures]:
         counts = kernel.loop_counts(layer, target)
         if counts is not None:
             samples[kernel.name].append((counts, spent, spent))
+    return enough(samples)
+
+
+def enough(samples: Mapping[str, list[tuple[Work, float, float]]]) -> Mapping[str, Figures]:
+    """Figures of the kernels that were counted often enough."""
     return {name: figures(found) for name, found in sorted(samples.items()) if len(found) >= FEWEST}
 
 

@@ -9,16 +9,18 @@ when published models use these kernels.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tinyml import harness
 from tinyml.cores.machines import Machine
 from tinyml.cost.model import Code, CostModel, Speed, find_model
-from tinyml.ops.framework.kernel_costs import variant
+from tinyml.ops.framework.kernel_costs import Figures, variant
 from tinyml.ops.framework.work import Work, work
 from tools import code_tables
 from tools.cost_examples import single_layers
 from tools.fit_figures import figures
+from tools.fit_loops import enough
 
 AGAIN = "tinyml_conv"
 """Functions that begin with this are linked again: new kernels share their code."""
@@ -31,7 +33,9 @@ def with_new(machine: str) -> CostModel:
     assert old is not None, f"python -m tools.fit_costs --on {machine}"
     return replace(
         old,
-        instructions=_fitted(old.instructions, machine, "instructions"),
+        instructions=replace(
+            _fitted(old.instructions, machine, "instructions"), loops=_loops(old.instructions, machine)
+        ),
         cycles=_fitted(old.cycles, machine, "cycles") if old.cycles else None,
         code=_linked(old.code, place),
     )
@@ -44,6 +48,17 @@ def _fitted(speed: Speed, machine: str, cost: str) -> Speed:
         samples[variant(one.kernel, amounts)].append((amounts, one.spent, one.whole))
     found = {key: figures(some) for key, some in samples.items() if key not in speed.kernels}
     return replace(speed, kernels=dict(sorted({**speed.kernels, **found}.items())))
+
+
+def _loops(speed: Speed, machine: str) -> Mapping[str, Figures]:
+    """New kernels that say how often their loops run get figures of these, too."""
+    target = harness.find_machine(machine).target
+    samples: defaultdict[str, list[tuple[Work, float, float]]] = defaultdict(list)
+    for one in single_layers(machine, "instructions"):
+        counts = one.kernel.loop_counts(one.layer, target)
+        if counts is not None and variant(one.kernel, work(one.layer)) not in speed.kernels:
+            samples[one.kernel.name].append((counts, one.spent, one.spent))
+    return dict(sorted({**enough(samples), **speed.loops}.items()))
 
 
 def _linked(code: Code, place: Machine) -> Code:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.support.sketch import Sketch
 from tinyml.ir import DType, Graph, Quant, Shape, Tensor
+from tinyml.ops.attention.heads import Heads
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
@@ -23,6 +24,8 @@ from tinyml.ops.dense.dense import Dense
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.quantization.quantize import Quantize
+from tools import attention_layers
+from tools.attention_layers import ATTENTION
 
 SAFE_SUM = 2**15
 """What the weights of a filter add up to at most: then no kernel refuses the layer for its sums."""
@@ -402,7 +405,7 @@ POOLED = {
 }
 """Pools of floats."""
 
-GROUPS: Mapping[str, Mapping[str, Case | Plain]] = {
+GROUPS: Mapping[str, Mapping[str, Case | Plain | Heads]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
     "depthwise": DEPTHWISE,
@@ -415,10 +418,13 @@ GROUPS: Mapping[str, Mapping[str, Case | Plain]] = {
     "int16": INT16,
     "quantized": QUANTIZED,
     "pooled": POOLED,
+    "attention": ATTENTION,
 }
 """Each group is one image."""
 
-CASES: Mapping[str, Case | Plain] = {name: case for group in GROUPS.values() for name, case in group.items()}
+CASES: Mapping[str, Case | Plain | Heads] = {
+    name: case for group in GROUPS.values() for name, case in group.items()
+}
 
 
 def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> Graph:
@@ -426,10 +432,13 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
     sketch = Sketch(seed=5)
     outputs = []
     for name in names:
-        case = CASES[name]
+        case, times = CASES[name], copies[name] if copies else 1
         if isinstance(case, Plain):
             x = sketch.input(case.x, DType.FLOAT32)
-            outputs += [sketch.add(case.op, x) for _ in range(copies[name] if copies else 1)]
+            outputs += [sketch.add(case.op, x) for _ in range(times)]
+            continue
+        if isinstance(case, Heads):
+            outputs += attention_layers.sketched(sketch, case, times)
             continue
         real = name in SPARSE or name in REAL
         quant = None if real else Quant.per_tensor(0.05, 3)
@@ -437,7 +446,7 @@ def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> G
         if name in INT16:
             quant, dtype = Quant.per_tensor(0.0002, 0), DType.INT16
         x = sketch.input(case.x, dtype, quant)
-        for _ in range(copies[name] if copies else 1):
+        for _ in range(times):
             weights, bias = _weights_of(name)(sketch, case)
             result = None if real else Quant.per_tensor(0.1, -7)
             result = Quant.per_tensor(0.0004, 0) if name in INT16 else result

@@ -15,14 +15,17 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="the reference is onnxruntime")
 
+import tinyml
 from tinyml import harness
 from tinyml.compare.reference import OnnxRuntime
 from tinyml.importers import load, read_model
 from tinyml.ir import Array
 from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Compiled, Options, compile_model
+from tools import page_tables
+from tools.environment import ROOT
 
-WRITER = Path(__file__).parents[2] / "samples" / "writer"
+WRITER = ROOT / "samples" / "writer"
 INT8, FLOAT = WRITER / "model.onnx", WRITER / "model_float.onnx"
 PARTS = ("held_back", "quantize", "export", "language_model", "text")
 
@@ -71,3 +74,17 @@ def test_c_equals_numpy_and_onnxruntime(parts: dict[str, ModuleType]) -> None:
     for found, values, answer in zip(ours, interpret(made.graph, runs), theirs, strict=True):
         np.testing.assert_allclose(found["probabilities"], values["probabilities"], rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(found["probabilities"], answer.outputs[0], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "core,title", [("cortex-m4", "Cortex-M4"), ("cortex-m3", "Cortex-M3, without an FPU")]
+)
+def test_the_estimate_is_that_of_the_last_character(core: str, title: str) -> None:
+    """Of a run that sees all keys; no figure was fitted to this model."""
+    found = tinyml.cost(INT8, core, kernels="portable")
+    rows = page_tables.written(ROOT / "docs" / "decoders.md", "decoder").splitlines()
+    (row,) = (row for row in rows if row.startswith(f"| {title} | int8 |"))
+    counted = int(row.split("|")[-2].replace(",", ""))
+    assert found.instructions is not None
+    assert found.instructions_error is not None
+    assert abs(found.instructions / counted - 1) < 0.12

@@ -12,11 +12,13 @@ import numpy as np
 from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
+from tinyml.ops.attention import attention_work
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, factors, has_form
 from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, V, layout, starts_table
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.softmax import int8
 
@@ -30,6 +32,9 @@ class AttentionFloat(Kernel[Attention]):
 
     def scratch_bytes(self, layer: Layer[Attention], target: Target) -> int:
         return 4 * layer.op.keys
+
+    def loop_counts(self, layer: Layer[Attention], target: Target) -> Work | None:
+        return attention_work.floats(layer)
 
     def emit(self, layer: Layer[Attention], sheet: Sheet) -> None:
         record = sheet.record("struct tinyml_attention_f32", "params", self._members(layer, sheet))
@@ -82,6 +87,9 @@ class AttentionBytes(Kernel[AttentionInt8]):
     def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
         op = layer.op
         return 4 * op.values + 2 * op.depth + op.keys
+
+    def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
+        return attention_work.bytes_one_by_one(layer)
 
     def emit(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
         members = self._members(layer, sheet)
@@ -165,6 +173,9 @@ class AttentionDsp(AttentionBytes):
         keys = -(-op.keys // 4) * 4
         return 4 * max(op.depth, keys) + 2 * keys + op.values * keys
 
+    def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
+        return attention_work.bytes_in_pairs(layer)
+
 
 class AttentionMve(AttentionBytes):
     """Sixteen elements of four rows at a time; the values of a head, transposed, are scratch as well."""
@@ -179,6 +190,9 @@ class AttentionMve(AttentionBytes):
         op = layer.op
         keys = -(-op.keys // 16) * 16
         return 4 * (keys + op.values) + keys + op.values * keys
+
+    def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
+        return attention_work.bytes_in_vectors(layer)
 
 
 def exponentials(op: AttentionInt8) -> Array:

@@ -1,0 +1,118 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of the kernels of attention run: with a position, in the run that sees all keys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8
+from tinyml.ops.attention.heads import MASK, POSITION, Heads
+from tinyml.ops.framework.work import Work
+
+
+def _seen(layer: Layer[Heads]) -> Array:
+    """How many keys each query sees."""
+    op = layer.op
+    return op.seen(op.positions[1] if layer.has_input(POSITION) else 0)
+
+
+def _ceil(number: Array | int, group: int) -> Array:
+    return -(-np.asarray(number) // group)
+
+
+def floats(layer: Layer[Attention]) -> Work:
+    op, seen = layer.op, _seen(layer)
+    scores = op.heads * int(seen.sum())
+    found = {
+        "calls": 1,
+        "heads": op.heads,
+        "queries": op.heads * op.queries,
+        "scores": scores,
+        "four products": scores * (op.depth // 4),
+        "single products": scores * (op.depth % 4),
+        "four values": op.heads * int((seen // 4).sum()),
+        "elements of four values": op.heads * int((seen // 4).sum()) * op.values,
+        "elements of single values": op.heads * int((seen % 4).sum()) * op.values,
+        "outputs": op.heads * op.queries * op.values,
+    }
+    if op.softcap:
+        found["limited scores"] = scores
+    if layer.has_input(MASK):
+        found["masked scores"] = scores
+    return found
+
+
+def bytes_one_by_one(layer: Layer[AttentionInt8]) -> Work:
+    op = layer.op
+    scores, queries = op.heads * int(_seen(layer).sum()), op.heads * op.queries
+    return {
+        "calls": 1,
+        "heads": op.heads,
+        "queries": queries,
+        "elements of queries": queries * op.depth,
+        "scores": scores,
+        "products": scores * op.depth,
+        "elements of values": scores * op.values,
+        "outputs": queries * op.values,
+        **_seldom(op, scores, queries * op.values),
+    }
+
+
+def bytes_in_pairs(layer: Layer[AttentionInt8]) -> Work:
+    """Of two queries, both are computed for the keys that the second one sees."""
+    op = layer.op
+    seen = _seen(layer)[[min(query + 1, op.queries - 1) for query in range(0, op.queries, 2)]]
+    pairs = op.heads * len(seen)
+    key_pairs = op.heads * int(_ceil(seen, 2).sum())
+    value_pairs, fours = int(_ceil(op.values, 2)), op.heads * int(_ceil(seen, 4).sum())
+    blocks = op.heads * int(_ceil(seen, 16).sum()) + pairs * int(_ceil(op.values, 16))
+    scores, outputs = 2 * op.heads * int(seen.sum()), 2 * pairs * op.values
+    return {
+        "calls": 1,
+        "heads": op.heads,
+        "pairs": pairs,
+        "bytes transposed": op.heads * int(seen.max()) * op.values,
+        "words of queries": pairs * int(_ceil(op.depth, 4)),
+        "blocks": blocks,
+        "pairs of rows": key_pairs + pairs * value_pairs,
+        "words of rows": key_pairs * int(_ceil(op.depth, 4)) + value_pairs * fours,
+        "sums": scores + outputs,
+        "four weights": 2 * fours,
+        **_seldom(op, scores, outputs),
+    }
+
+
+def bytes_in_vectors(layer: Layer[AttentionInt8]) -> Work:
+    op, seen = layer.op, _seen(layer)
+    keys, queries = int(seen.max()), op.heads * op.queries
+    key_rows = op.heads * int((seen // 4 + seen % 4).sum())
+    value_rows = queries * (op.values // 4 + op.values % 4)
+    across, down = int(_ceil(op.depth, 16)), int(_ceil(keys, 16))
+    return {
+        "calls": 1,
+        "heads": op.heads,
+        "queries": queries,
+        "bytes transposed": op.heads * keys * op.values,
+        "sums of rows": op.heads * (keys + op.values),
+        "vectors of sums": op.heads * (keys * across + op.values * down),
+        "four rows": key_rows + value_rows,
+        "vectors of rows": key_rows * across + value_rows * down,
+        "four weights": op.heads * int(_ceil(seen, 4).sum()),
+        "hidden keys": op.heads * int((keys - seen).sum()),
+        **_seldom(op, op.heads * int(seen.sum()), queries * op.values),
+    }
+
+
+def _seldom(op: AttentionInt8, scores: int, outputs: int) -> Work:
+    """What models from ONNX do without: two roundings, and the softmax of TensorFlow Lite."""
+    found: dict[str, float] = {}
+    if not op.round_once:
+        found["rounded twice"] = scores + outputs
+    if not op.by_table:
+        found["weights without a table"] = scores
+    if op.table:
+        found["mapped scores"] = scores
+    return found

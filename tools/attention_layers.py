@@ -1,0 +1,94 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Random layers of attention that every kernel of it is counted on: a group of ``tools/kernel_layers.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tests.support.sketch import Sketch
+from tinyml.ir import DType, Quant, Tensor
+from tinyml.ops.attention.attention import Attention
+from tinyml.ops.attention.attention_int8 import AttentionInt8
+from tinyml.ops.attention.heads import Heads
+
+SEED = 48
+COUNT = 48
+"""Of each type: more than the pieces of a kernel's code."""
+BYTE = 0.05
+"""The scale of queries, keys and values."""
+
+
+def _places(random: np.random.Generator) -> dict[str, object]:
+    """Sizes and places; every fourth layer is a step of a decoder, with one query."""
+    heads = int(random.integers(1, 7))
+    queries = 1 if random.random() < 0.25 else int(random.integers(1, 25))
+    keys = int(random.integers(max(queries, 4), 73))
+    depth = 4 * int(random.integers(1, 11))
+    values = depth if random.random() < 0.5 else int(random.integers(3, 41))
+    sizes = {"q": (queries, depth), "k": (keys, depth), "v": (keys, values), "y": (queries, values)}
+    found: dict[str, object] = {
+        "shape": (heads, queries, values),
+        "queries": queries,
+        "keys": keys,
+        "depth": depth,
+        "values": values,
+        "causal": bool(random.random() < 0.5),
+        "past": keys - queries,
+    }
+    for word, (rows, elements) in sizes.items():
+        found[f"{word}_starts"] = tuple(rows * elements * head for head in range(heads))
+        found[f"{word}_step"] = elements
+    return found
+
+
+def _bytes(random: np.random.Generator) -> AttentionInt8:
+    """Scores and their weights are spread over the whole of their range."""
+    places = _places(random)
+    spread = BYTE**2 * float(places["depth"]) ** 0.5 * 60 * 60 / 50  # type: ignore[arg-type]
+    scores = Quant.per_tensor(spread, 0)
+    mapped = bool(random.random() < 0.2)
+    table = tuple(int(n) for n in random.integers(-128, 128, 256)) if mapped else ()
+    return AttentionInt8(
+        **places,  # type: ignore[arg-type]
+        scores=scores,
+        table=table,
+        scaled=scores,
+        weights=Quant.per_tensor(1 / 256, -128),
+        beta=3 / (127 * spread),
+        by_table=bool(random.random() < 0.75),
+        round_once=bool(random.random() < 0.75),
+    )
+
+
+def _floats(random: np.random.Generator) -> Attention:
+    places = _places(random)
+    found = Attention(**places, scale=float(places["depth"]) ** -0.5)  # type: ignore[arg-type]
+    if random.random() < 0.5:  # odd sizes, which bytes mostly do not have
+        found = replace(found, depth=found.depth - int(random.integers(1, 4)))
+    return replace(found, softcap=5.0) if random.random() < 0.2 else found
+
+
+def _drawn() -> Mapping[str, Attention | AttentionInt8]:
+    random = np.random.default_rng(SEED)
+    found: dict[str, Attention | AttentionInt8] = {}
+    for number in range(COUNT):
+        found[f"attention_int8_{number}"] = _bytes(random)
+        found[f"attention_float_{number}"] = _floats(random)
+    return found
+
+
+ATTENTION = _drawn()
+
+
+def sketched(sketch: Sketch, op: Heads, copies: int) -> list[Tensor]:
+    """The outputs of independent layers that read the same queries, keys and values."""
+    float32 = isinstance(op, Attention)
+    dtype, quant = (DType.FLOAT32, None) if float32 else (DType.INT8, Quant.per_tensor(BYTE, 3))
+    heads, rows = op.heads, ((op.queries, op.q_step), (op.keys, op.k_step), (op.keys, op.v_step))
+    operands = [sketch.input((heads, *shape), dtype, quant) for shape in rows]
+    result = None if float32 else Quant.per_tensor(BYTE / 2, -7)
+    return [sketch.add(op, *operands, quant=result) for _ in range(copies)]
