@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ import yaml
 import tinyml
 from tests.support.adapting import GESTURE, examples
 from tests.zephyr.applications import TOGETHER
-from tests.zephyr.building import ROOT, TWISTER_SECONDS, run
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, symbols
 
 pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
 
@@ -94,6 +95,21 @@ def models_of(part: str) -> list[dict[str, object]]:
 
 def test_the_image_has_the_models_of_its_parts() -> None:
     assert models_of("together") == [model for part in TOGETHER for model in models_of(part)]
+
+
+def test_each_model_has_an_arena_of_its_own(image: Path) -> None:
+    """Beside each other among the variables; test_memories.py has arenas in a region that is chosen."""
+    names = symbols(image)
+    parts = []
+    for model in map(str, (model["name"] for model in models_of("together"))):
+        header = (image.parents[1] / "tinyml" / model / f"{model}.h").read_text()
+        (size,) = re.findall(r"_ARENA_BYTES (\d+)", header)
+        address, _, section = names[f"{model}_arena"]
+        assert (section, address % 16) == ("noinit", 0)
+        parts.append(range(address, address + int(size)))
+    parts.sort(key=lambda part: part.start)
+    assert len(parts) == 8
+    assert all(one.stop <= other.start for one, other in pairwise(parts))
 
 
 def test_a_computer_teaches_it_and_a_restart_keeps_it(image: Path, tmp_path: Path) -> None:
