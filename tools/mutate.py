@@ -267,6 +267,7 @@ SAMPLED = {
     f"{PLUGIN}/passes/fuse_activation.py": TEXTS,
     f"{PLUGIN}/passes/fuse_pad.py": TEXTS,
     f"{PLUGIN}/passes/fuse_qdq.py": TEXTS,
+    f"{PLUGIN}/passes/integers_in_loops.py": TEXTS,
     f"{PLUGIN}/passes/merge_common.py": TEXTS,
     f"{PLUGIN}/passes/move_quantization.py": TEXTS,
     f"{PLUGIN}/passes/remove_no_ops.py": TEXTS,

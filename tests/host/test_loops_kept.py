@@ -17,6 +17,7 @@ from tinyml import harness, importers
 from tinyml.base.errors import ModelError
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.importers.unrolling import MOST_COPIES
+from tinyml.ir import DType
 from tinyml.ir.text import dump
 from tinyml.ir.text_parser import parse
 from tinyml.ir.verifier import verify
@@ -69,6 +70,15 @@ def test_the_code_does_not_grow_with_the_steps(name: str) -> None:
     assert few.count("\n") == many.count("\n")
     assert len(compiled[0].selected) == len(compiled[1].selected)
     assert compiled[1].summary["weights_bytes"] == compiled[0].summary["weights_bytes"]
+
+
+def test_a_quantized_loop_carries_integers() -> None:
+    """Its conversions are outside, so that each runs once."""
+    compiled = compile_model(models.file(models.qdq_scan(STEPS)), Options(target="cortex-m4"))
+    (loop,) = (one.layer for one in compiled.selected if one.layer.op.kind == "Loop")
+    assert isinstance(loop.op, PlacedLoop)
+    assert {type_.dtype for type_ in (*loop.op.operand_types(), *loop.op.infer(()))} == {DType.INT8}
+    assert {node.op.kind for node in loop.op.body.nodes} == {"Dense", "Binary", "Reshape"}
 
 
 FEW = (30, 1000)

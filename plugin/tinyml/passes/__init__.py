@@ -24,6 +24,7 @@ from tinyml.passes.fuse_normalize import fuse_normalize
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.fuse_recurrent import fuse_recurrent
+from tinyml.passes.integers_in_loops import integers_in_loops
 from tinyml.passes.join_casts import join_casts
 from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
@@ -58,6 +59,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_activation,
     # quantised models: integer operators where possible
     unsigned_to_signed,
+    integers_in_loops,
     move_quantization,
     tabulate_bytes,
     fuse_qdq,
