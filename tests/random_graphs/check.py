@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 from tests.random_graphs.onnx_model import onnx_model
-from tests.random_graphs.recipe import LOOP, NNSMITH, TFLITE_KINDS, TFLITE_OPS, Model, Recipe
+from tests.random_graphs.recipe import LOOP_KINDS, NNSMITH, TFLITE_KINDS, TFLITE_OPS, Model, Recipe
 from tests.random_graphs.their_arithmetic import in_their_arithmetic
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret_runs
@@ -73,7 +73,7 @@ def build(recipe: Recipe) -> Model:
         from tests.random_graphs.tflite_ops import tflite_op_model
 
         return tflite_op_model(recipe)
-    if recipe.kind == LOOP:
+    if recipe.kind in LOOP_KINDS:
         from tests.random_graphs.loop_model import loop_model
 
         return loop_model(recipe)

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.random_graphs.loop_quantizer import quantized
 from tests.random_graphs.recipe import Model, Recipe
 from tinyml.ir import Array, Shape
 
@@ -133,6 +134,8 @@ def loop_model(recipe: Recipe) -> Model:
     width, turns = min(recipe.channels, WIDEST), 8 * recipe.height + recipe.width
     made = (_scan if rng.random() < 0.5 else _loop)(rng, Body(width), turns, recipe.steps)
     values = np.random.default_rng(zlib.crc32(repr(recipe).encode()))
+    if recipe.kind == "loop_qdq":
+        made = quantized(made, rng)
     shapes = [[d.dim_value for d in x.type.tensor_type.shape.dim] for x in made.graph.input]
     samples = [[values.normal(size=shape).astype(np.float32) for shape in shapes] for _ in range(SAMPLES)]
     return Model(recipe, made.SerializeToString(), samples)

@@ -26,9 +26,9 @@ ONNX_KINDS = (
 TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_u8", "tflite_s16")
 TFLITE_OPS = "tflite_ops"
 """Single operators with all their options."""
-LOOP = "loop"
-"""A Loop or a Scan with a random body."""
-KINDS = (*ONNX_KINDS, *TFLITE_KINDS, TFLITE_OPS, LOOP)
+LOOP_KINDS = ("loop", "loop_qdq")
+"""A Loop or a Scan with a random body, of floats or quantised."""
+KINDS = (*ONNX_KINDS, *TFLITE_KINDS, TFLITE_OPS, *LOOP_KINDS)
 NNSMITH = "nnsmith"
 """A kind that is not among KINDS, because its generator is not installed with the tests."""
 
