@@ -40,6 +40,8 @@ MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {
     "loop that ends by its condition": lambda n: models.counted_loop(n, n - 11),
     "nested": lambda n: models.nested_loop(n, n + 50),
     "quantized": models.qdq_scan,
+    "on uint8": models.integer_scan,
+    "on int8": lambda n: models.integer_scan(n, onnx.TensorProto.INT8),
     "with an If": models.choosing_scan,
 }
 

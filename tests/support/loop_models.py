@@ -286,6 +286,53 @@ def qdq_scan(steps: int) -> onnx.ModelProto:
     )
 
 
+def integer_scan(steps: int, kind: int = TensorProto.UINT8) -> onnx.ModelProto:
+    """A Scan on quantised integers: its state, sequence, rows, and a captured value are quantised outside."""
+    body = helper.make_graph(
+        [
+            node("DequantizeLinear", "x s_x z_x", "x_dq"),
+            node("DequantizeLinear", "g s_x z_x", "g_dq"),
+            node("DequantizeLinear", "h s_h z_h", "h_dq"),
+            node("Mul", "x_dq g_dq", "product"),
+            node("Add", "product h_dq", "sum"),
+            node("Softsign", "sum", "soft"),
+            node("QuantizeLinear", "soft s_h z_h", "h2"),
+            node("QuantizeLinear", "product s_x z_x", "row"),
+        ],
+        "body",
+        [value("h", 1, WIDTH, kind=kind), value("x", 1, WIDTH, kind=kind)],
+        [value("h2", 1, WIDTH, kind=kind), value("row", 1, WIDTH, kind=kind)],
+    )
+    loop = helper.make_node(
+        "Scan", ["h0_q", "xs_q"], ["hn_q", "rows_q"], "scan", body=body, num_scan_inputs=1
+    )
+    before = [
+        node("QuantizeLinear", "h0 s_h z_h", "h0_q"),
+        node("QuantizeLinear", "xs s_x z_x", "xs_q"),
+        node("QuantizeLinear", "gain s_x z_x", "g"),
+    ]
+    after = [
+        node("DequantizeLinear", "hn_q s_h z_h", "hn"),
+        node("DequantizeLinear", "rows_q s_x z_x", "rows"),
+    ]
+    zero = 128 if kind == TensorProto.UINT8 else 0
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    model = whole(
+        loop,
+        [value("h0", 1, WIDTH), value("xs", steps, 1, WIDTH), value("gain", 1, WIDTH)],
+        [value("hn", 1, WIDTH), value("rows", steps, 1, WIDTH), value("hn_q", 1, WIDTH, kind=kind)],
+        {
+            "s_x": np.float32(0.0137),
+            "z_x": np.asarray(zero - 8, dtype),
+            "s_h": np.float32(0.0071),
+            "z_h": np.asarray(zero + 3, dtype),
+        },
+        before,
+    )
+    model.graph.node.extend(after)
+    return model
+
+
 def file(model: onnx.ModelProto) -> ModelFile:
     onnx.checker.check_model(model)
     return ModelFile(Path("loops.onnx"), model.SerializeToString())

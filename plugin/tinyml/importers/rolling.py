@@ -364,7 +364,10 @@ def _loop(
         bounded,
     )
     sequences = [along_front(build, x, axis) for x, axis in zip(outline.sequences, outline.axes, strict=True)]
-    operands = [*(outline.first[i] for i in kept), *sequences, *captured]
+    given = [*(outline.first[i] for i in kept), *sequences, *captured]
+    operands = [  # the body may have found out what integers mean
+        with_quant(build, x, declared.quant) for x, declared in zip(given, op.operand_types(), strict=True)
+    ]
     results = build.add(op, operands, op.infer(operands))
     return list(results[sum(i < outline.private for i in kept) :])
 

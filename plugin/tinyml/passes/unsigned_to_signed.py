@@ -31,21 +31,38 @@ def unsigned_to_signed(graph: Graph) -> Graph:
     for name in (*graph.inputs, *states, *entering):
         _convert_input(edit, name)
     for name in dict.fromkeys((*graph.outputs, *updates, *leaving)):
-        _convert_output(edit, name)
+        if name not in entering:  # else its bytes arrive as they are
+            _convert_output(edit, name)
     return edit.graph()
 
 
 def _borders(edit: Editor) -> tuple[list[str], list[str]]:
-    """Where plain bytes are given a meaning, and quantised ones that lose theirs: both keep their type."""
+    """Where plain bytes are given a meaning, and quantised ones that lose theirs: both keep their type.
+
+    So does what a graph inside an operator gets and gives: there, the conversion is inside, too.
+    """
     entering: list[str] = []
     leaving: list[str] = []
     for node in edit.nodes:
+        if node.op.inner_graph is not None:
+            leaving += [name for name in node.inputs if _is_unsigned(edit, name)]
+            entering += [name for name in node.outputs if _is_unsigned(edit, name)]
+            continue
         x = edit.tensors.get(node.inputs[0] if node.inputs else "") if node.op.movement else None
         if x is not None and x.dtype is DType.UINT8 and x.quant is None:
             entering += [name for name in node.outputs if edit.tensors[name].quant is not None]
         if _loses_meaning(edit, node):
             leaving.append(node.inputs[0])
     return entering, list(dict.fromkeys(leaving))
+
+
+def _is_unsigned(edit: Editor, name: str) -> bool:
+    tensor = edit.tensors.get(name)
+    return tensor is not None and tensor.dtype is DType.UINT8 and tensor.quant is not None
+
+
+def _reads_unsigned(edit: Editor, node: Node) -> bool:
+    return node.op.inner_graph is not None or _loses_meaning(edit, node)
 
 
 def _loses_meaning(edit: Editor, node: Node) -> bool:
@@ -78,7 +95,7 @@ def _convert_input(edit: Editor, name: str) -> None:
     if tensor.dtype is not DType.UINT8 or tensor.quant is None:
         return
     signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
-    plain = [reader for reader in edit.readers(name) if _loses_meaning(edit, reader)]
+    plain = [reader for reader in edit.readers(name) if _reads_unsigned(edit, reader)]
     edit.substitute(name, signed.name)
     edit.outputs = [name if output == signed.name else output for output in edit.outputs]
     edit.states = [replace(s, update=name) if s.update == signed.name else s for s in edit.states]
@@ -89,7 +106,7 @@ def _convert_input(edit: Editor, name: str) -> None:
     if source is None:
         edit.nodes = [conversion, *edit.nodes]
     else:
-        edit.replace(source, [source, conversion])
+        edit.replace(source, [replace(source), conversion])
 
 
 def _convert_output(edit: Editor, name: str) -> None:
@@ -112,5 +129,5 @@ def _convert_output(edit: Editor, name: str) -> None:
     )
     for reader in edit.readers(name):
         inputs = tuple(signed.name if i == name else i for i in reader.inputs)
-        if not isinstance(reader.op, Requantize) and not _loses_meaning(edit, reader):
+        if not isinstance(reader.op, Requantize) and not _reads_unsigned(edit, reader):
             edit.replace(reader, [replace(reader, inputs=inputs)])
