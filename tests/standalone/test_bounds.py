@@ -297,3 +297,8 @@ def test_the_image_of_a_build(tmp_path: Path) -> None:
     assert built.bound() == bound_files(files, machine)
     with pytest.raises(ConfigError, match="the image has no model called kws"):
         built_models(tmp_path, "kws")
+    (tmp_path / "tinyml" / "other").mkdir()
+    (tmp_path / "tinyml" / "other" / "other.c").write_text("/* compiled, and never called */")
+    assert len(built_models(tmp_path)) == 1
+    with pytest.raises(ConfigError, match=r"lacks the model other: nothing calls it.*\n.*call other_run\(\)"):
+        built_models(tmp_path, "other")

@@ -30,18 +30,25 @@ class BuiltModel:
 def built_models(folder: Path, name: str = "", any_core: bool = False) -> list[BuiltModel]:
     """The models of a Zephyr build, or the one called ``name``."""
     images = [folder / "zephyr" / "zephyr.elf", *sorted(folder.glob("*/zephyr/zephyr.elf"))]
-    found = []
+    found, unused = [], []
     for image in images:
         if image.is_file():
             names = models_in(read_elf(image, any_core))
             folders = [path.parent for path in sorted(image.parent.parent.glob("tinyml/*/*.c"))]
             found += [BuiltModel(image, read_generated(place)) for place in folders if place.name in names]
+            unused += [place.name for place in folders if place.name not in names]
+    chosen = [model for model in found if name in ("", model.generated.name)]
+    lost = [one for one in unused if name in ("", one)]
+    if not chosen and lost:
+        raise ConfigError(
+            f"the image in {folder} lacks the model {lost[0]}: nothing calls it, so the linker left it out",
+            f"call {lost[0]}_run() in the application, and build again",
+        )
     if not found:
         raise ConfigError(
             f"{folder} has no image with a model: no zephyr/zephyr.elf with generated C in tinyml",
             "the folder of a finished `west build`, usually build",
         )
-    chosen = [model for model in found if not name or model.generated.name == name]
     if not chosen:
         known = ", ".join(model.generated.name for model in found)
         raise ConfigError(f"the image has no model called {name}", f"one of: {known}")
