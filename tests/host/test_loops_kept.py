@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from tinyml.ir.verifier import verify
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import validate_plan
 from tinyml.memory.plan.validate import PlanError
+from tinyml.memory.select import Selected
 from tinyml.pipeline import Options, check_plan, compile_model, program_of
 from tinyml.player.program import UnplayableError
 from tinyml.quantize.prepare import prepare
@@ -62,6 +64,24 @@ def test_a_long_loop_stays_one(name: str) -> None:
     for output, array in wanted.items():
         np.testing.assert_allclose(found[output], array, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(run[output], array, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_layers_of_a_body_have_a_barrier_behind_them(name: str) -> None:
+    """Tensors of several types share the scratch memory, as those of a model share the arena (tinyml.h)."""
+    compiled = compile_model(models.file(MODELS[name](STEPS)), Options(target="cortex-m4"))
+    text = compiled.files["loops.c"]
+    inside = sum(len(list(op.working)) for op in loops_in(compiled.selected))
+    calls = re.findall(r"^\t+(?:TINYML_INNER_LAYER\((?:status = )?)?loops_\w+\(", text, re.MULTILINE)
+    assert len(calls) == inside
+    assert all("TINYML_INNER_LAYER" in call for call in calls)
+
+
+def loops_in(selected: Iterable[Selected]) -> Iterator[PlacedLoop]:
+    for one in selected:
+        if isinstance(one.layer.op, PlacedLoop):
+            yield one.layer.op
+            yield from loops_in(one.layer.op.selected)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -53,9 +53,7 @@ class Loop(Op):
     sequences: int
     last_first: tuple[int, ...]  # sequences whose last part the first turn gets
     rows_last_first: tuple[int, ...]  # outputs of the body whose last part the first turn writes
-    asks: (
-        bool  # state 0 says before each turn whether there is one, up to ``steps``; there are no row outputs
-    )
+    asks: bool  # state 0 says before each turn whether there is one, up to ``steps``
     bounded: bool  # more turns than ``steps`` are the error of a run
 
     def attributes(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Record:
 
 @dataclass(frozen=True)
 class LayerCall:
-    """The call of the function of a layer inside another layer."""
+    """The call of the function of a layer inside another layer, with the barrier behind all layers."""
 
     text: str
     condition: str = ""  # C that says whether its results are used
@@ -69,7 +69,7 @@ class LayerCall:
             with sheet.block(f"if ({self.condition}) {{"):
                 replace(self, condition="").write(sheet)
             return
-        sheet.line(f"{'status = ' if self.may_fail else ''}{self.text};")
+        sheet.line(f"TINYML_INNER_LAYER({'status = ' if self.may_fail else ''}{self.text});")
         if self.may_fail:
             with sheet.block("if (status != 0) {"):
                 sheet.line("return status;")
