@@ -106,15 +106,16 @@ class Editor:
         return Node(name, op, tuple(t.name for t in inputs), (output.name,)), output
 
     def replace(self, old: Node | Sequence[Node], new: Iterable[Node]) -> None:
-        """Put ``new`` nodes where (the last of) the ``old`` ones stood."""
-        olds = [old] if isinstance(old, Node) else list(old)
+        """Put ``new`` nodes, of which some may be old ones, where (the last of) the ``old`` ones stood."""
+        olds, news = [old] if isinstance(old, Node) else list(old), list(new)
         last = max(olds, key=self.order)
         slot = self._slot_of[id(last)]
-        place = self._index_in(slot, last)
-        for number, node in enumerate(new, start=1):
-            self._enter(node, slot, place + number)
+        behind = len(self._slots[slot]) - self._index_in(slot, last) - 1
         for node in olds:
             self._leave(node)
+        place = len(self._slots[slot]) - behind
+        for number, node in enumerate(news):
+            self._enter(node, slot, place + number)
 
     def remove(self, node: Node) -> None:
         self._leave(node)

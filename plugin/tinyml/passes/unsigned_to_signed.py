@@ -106,7 +106,7 @@ def _convert_input(edit: Editor, name: str) -> None:
     if source is None:
         edit.nodes = [conversion, *edit.nodes]
     else:
-        edit.replace(source, [replace(source), conversion])
+        edit.replace(source, [source, conversion])
 
 
 def _convert_output(edit: Editor, name: str) -> None:
