@@ -20,7 +20,7 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml.importers import inventory, reasons
+from tinyml.importers import inventory, reasons, rolling, unrolling
 
 PAGE = ROOT / "docs" / "SUPPORTED_OPS.md"
 
@@ -53,13 +53,14 @@ Beyond the operators listed here:
   of the model's labels; string labels become their indices in that order.
 - Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) have a number of steps that is known, or one that a run
   decides. The RNN, GRU and LSTM layers in float that Keras writes in this way, and those that an exporter
-  has unrolled, become one layer again, for one sample or a batch: such a loop has up to 1,024 steps. Any
-  other loop is unrolled if that gives up to 64 layers. If it gives more, the loop stays one: a function
-  with a `for` loop, as large for a thousand steps as for ten, whose state does not change its shape; it may
-  contain other loops. The player has none: a model with such a loop needs code. A loop whose body needs the
-  number of the step at compile time is always unrolled, and has up to 256 steps. If a run decides, there
-  are as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if there are more, the run
-  ends with `TINYML_EBOUND`. What such a loop collects has a count ([docs/detectors.md](detectors.md)).
+  has unrolled, become one layer again, for one sample or a batch: such a loop has up to {recurrent:,}
+  steps. Any other loop is unrolled if that gives up to {layers} layers. If it gives more, the loop stays
+  one: a function with a `for` loop, as large for a thousand steps as for ten, whose state does not change
+  its shape; it may contain other loops. The player has none: a model with such a loop needs code. A loop
+  whose body needs the number of the step at compile time is always unrolled, and has up to {copies} steps.
+  If a run decides, there are as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if
+  there are more, the run ends with `TINYML_EBOUND`. What such a loop collects has a count
+  ([docs/detectors.md](detectors.md)).
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
 - Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are
@@ -74,7 +75,12 @@ def page() -> str:
     found = inventory.families()
     numbers = _numbers(found)
     special = [f"`{name}`" for name in inventory.SPECIAL_TFLITE if name not in ("IF", "WHILE")]
-    text = INTRODUCTION.format(special=f"{', '.join(special[:-1])} and {special[-1]}")
+    text = INTRODUCTION.format(
+        special=f"{', '.join(special[:-1])} and {special[-1]}",
+        recurrent=unrolling.MOST_STEPS,
+        layers=rolling.MOST_LAYERS,
+        copies=unrolling.MOST_COPIES,
+    )
     sections = (line for family in found for line in _section(family, numbers))
     return "\n".join([text, *_index(found), *_missing(found), *_conditions(numbers), *sections])
 
