@@ -59,7 +59,9 @@ class Parser(argparse.ArgumentParser):
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Refuse arguments that the verb does not have."""
         options = [word.split("=")[0] for word in words if word.startswith("-")]
-        near = did_you_mean(options[0], self._option_string_actions) if options else ""
+        # a single letter resembles every option that begins with it
+        long = [option for option in options[:1] if option.startswith("--")]
+        near = did_you_mean(long[0], self._option_string_actions) if long else ""
         self.error(f"unknown arguments: {' '.join(words)}{near}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
