@@ -57,6 +57,22 @@ def test_a_loop_ends_when_its_condition_says_so(begins: bool) -> None:
     assert (0 in turns) == begins
 
 
+@pytest.mark.parametrize("most", [1, 90])
+def test_all_steps_or_none(most: int) -> None:
+    """The number of steps is known, but not whether there is a first one."""
+    model = models.permitted_loop(most)
+    graph = importers.read(models.file(model))
+    verify(graph, "import")
+    h0 = models.sample(models.filter_scan(1))["a0"]
+    given = [{"h0": h0, "permitted": np.asarray(permitted)} for permitted in (False, True)]
+    compiled = compile_model(models.file(model), Options(target="host"))
+    runs = harness.run_files(compiled.files, "host", given, options=CHECKED).outputs
+    for sample, run in zip(given, runs, strict=True):
+        (wanted,) = answers(model, sample)
+        np.testing.assert_allclose(interpret(graph, sample)["y"], wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(run["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_a_bound_takes_the_place_of_the_largest_number_of_steps() -> None:
     model = models.settling_loop(None)
     with pytest.raises(UnsupportedError, match="depends on computed values"):

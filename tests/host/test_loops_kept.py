@@ -45,6 +45,8 @@ MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {
     "on uint8": models.integer_scan,
     "on int8": lambda n: models.integer_scan(n, onnx.TensorProto.INT8),
     "with an If": models.choosing_scan,
+    "nested, with a condition": models.settling_scan,
+    "with a recurrent layer": models.recurrent_scan,
 }
 
 
@@ -104,6 +106,17 @@ def test_a_quantized_loop_carries_integers() -> None:
 
 
 FEW = (30, 1000)
+
+
+def test_a_bound_of_a_loop_in_a_loop() -> None:
+    """The name of the inner one is known, although the body is read on trial."""
+    sample = {**models.sample(models.settling_scan(STEPS)), "h0": np.ones((1, models.WIDTH), np.float32)}
+    file = models.file(models.settling_scan(STEPS))
+    wanted = interpret(importers.read(file), sample)
+    found = interpret(importers.read(file, bounds={"inner": 49}), sample)
+    np.testing.assert_array_equal(found["rows"], wanted["rows"])
+    with pytest.raises(ModelError, match="more steps than its bound, 1"):
+        interpret(importers.read(file, bounds={"inner": 1}), sample)
 
 
 def test_a_short_loop_is_unrolled() -> None:

@@ -216,6 +216,74 @@ def settling_loop(steps: int | None, begins: bool = False, rows: bool = False) -
     )
 
 
+def permitted_loop(steps: int) -> onnx.ModelProto:
+    """A Loop that an input of the model permits: all steps, or none."""
+    body = helper.make_graph(
+        [node("MatMul", "h w", "turned"), node("Softsign", "turned", "next"), node("Identity", "go", "on")],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH)],
+        [value("on", kind=BOOL), value("next", 1, WIDTH)],
+    )
+    loop = helper.make_node("Loop", ["most", "permitted", "h0"], ["y"], "permitted_loop", body=body)
+    inputs = [value("h0", 1, WIDTH), value("permitted", kind=BOOL)]
+    constants = {"w": weights(WIDTH, WIDTH), "most": np.asarray(steps)}
+    return whole(loop, inputs, [value("y", 1, WIDTH)], constants)
+
+
+def settling_scan(steps: int) -> onnx.ModelProto:
+    """In each turn of a Scan, a Loop ends when its state is small."""
+    inner = helper.make_graph(
+        [
+            node("MatMul", "k w", "turned"),
+            node("Softsign", "turned", "k2"),
+            node("Abs", "k2", "size"),
+            node("ReduceMax", "size", "largest", keepdims=0),
+            node("Greater", "largest small", "on"),
+        ],
+        "inner",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("k", 1, WIDTH)],
+        [value("on", kind=BOOL), value("k2", 1, WIDTH)],
+    )
+    body = helper.make_graph(
+        [
+            node("Add", "h x", "begin"),
+            helper.make_node("Loop", ["most", "", "begin"], ["settled"], "inner", body=inner),
+            node("Softsign", "settled", "h2"),
+            node("Neg", "h2", "row"),
+        ],
+        "outer",
+        [value("h", 1, WIDTH), value("x", 1, WIDTH)],
+        [value("h2", 1, WIDTH), value("row", 1, WIDTH)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn", "rows"], "outer", body=body, num_scan_inputs=1)
+    return whole(
+        loop,
+        [value("h0", 1, WIDTH), value("xs", steps, 1, WIDTH)],
+        [value("hn", 1, WIDTH), value("rows", steps, 1, WIDTH)],
+        {"w": weights(WIDTH, WIDTH), "most": np.asarray(50), "small": np.float32(0.05)},
+    )
+
+
+def recurrent_scan(steps: int) -> onnx.ModelProto:
+    """Each turn of a Scan applies a GRU layer to two rows."""
+    body = helper.make_graph(
+        [
+            helper.make_node("GRU", ["x", "w", "r", "", "", "h"], ["all", "h2"], "gru", hidden_size=WIDTH),
+            node("Squeeze", "all one", "row"),
+        ],
+        "body",
+        [value("h", 1, 1, WIDTH), value("x", 2, 1, WIDTH)],
+        [value("h2", 1, 1, WIDTH), value("row", 2, 1, WIDTH)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn", "rows"], "scan", body=body, num_scan_inputs=1)
+    return whole(
+        loop,
+        [value("h0", 1, 1, WIDTH), value("xs", steps, 2, 1, WIDTH)],
+        [value("hn", 1, 1, WIDTH), value("rows", steps, 2, 1, WIDTH)],
+        {"w": weights(1, 3 * WIDTH, WIDTH), "r": weights(1, 3 * WIDTH, WIDTH), "one": np.asarray([1])},
+    )
+
+
 def nested_loop(steps: int, inner_steps: int) -> onnx.ModelProto:
     """Each turn of a Scan runs a Loop."""
     inner = helper.make_graph(

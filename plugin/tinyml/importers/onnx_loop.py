@@ -50,6 +50,7 @@ def read(
             lambda steps: unroll(inputs, outputs, build, body, steps),
             steps,
             begins=lambda: _and_below(build, condition, number, limit),
+            may_not_begin=condition is not None and condition.data is None,
             private=1,
         )
         found = rolled(build, attempt, outline)

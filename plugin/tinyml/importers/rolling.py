@@ -9,8 +9,9 @@ number of the step at compile time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class Outline:
     steps: int | None = None  # at most; None: as many as the condition says
     asks: Callable[[Sequence[Tensor]], Tensor] | None = None  # computes the condition before a turn
     begins: Callable[[], Tensor | None] = lambda: None  # else: whether there is a first turn; None: yes
+    may_not_begin: bool = False  # a run decides whether there is a first turn, whatever the others need
     axes: Sequence[int] = ()  # of the sequences
     last_first: tuple[int, ...] = ()
     rows_last_first: tuple[int, ...] = ()
@@ -78,6 +80,11 @@ class _Body:
     carried: Sequence[Tensor]
     parts: Sequence[Tensor]
     turn: Turn
+    learned: Mapping[str, Mapping[str, Any]]  # of ``LEARNED``
+
+
+LEARNED = ("notes", "narrow", "bounded", "aliases")
+"""What a ``Builder`` finds out for the whole model, and an attempt to read a body forgets."""
 
 
 def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] | None:
@@ -93,7 +100,7 @@ def rolled(build: Builder, attempt: Attempt, outline: Outline) -> list[Tensor] |
     except TinymlError:  # reading it step by step says what is wrong, if that is not possible either
         body = steps = None
     _undo(build, attempt, outline)
-    if body is not None and steps is None:
+    if body is not None and (steps is None or outline.may_not_begin):
         return _asking(build, attempt, outline)
     if body is None or steps is None or not 0 < steps <= MOST_STEPS or build.unrolls:
         return None
@@ -181,7 +188,7 @@ def _truth(build: Builder, condition: Tensor) -> Tensor:
 def _read(build: Builder, outline: Outline) -> _Body | None:
     """One turn; None if what it carries does not keep its type, or if it has effects outside."""
     scope, mark = build.scope, len(build.nodes)
-    effects = [len(kept) for kept in (build.updates, build.own_states, build.bounded)]
+    effects = [len(kept) for kept in (build.updates, build.own_states)]
     carried = [build.tensor(f"{scope}/carried", x.type) for x in outline.first]
     sequences = zip(outline.sequences, outline.axes, strict=True)
     parts = [build.tensor(f"{scope}/part", _part_type(*sequence)) for sequence in sequences]
@@ -190,7 +197,7 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
         (new.shape, new.dtype) == (old.shape, old.dtype)
         for new, old in zip(turn.carried, carried, strict=False)
     )
-    if not fits or effects != [len(kept) for kept in (build.updates, build.own_states, build.bounded)]:
+    if not fits or effects != [len(kept) for kept in (build.updates, build.own_states)]:
         return None
     moving = (*turn.rows, *outline.sequences)
     if any(tensor.quant is not None and tensor.quant.per_channel for tensor in moving):
@@ -204,7 +211,8 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
     nodes = build.nodes[mark:]
     if any(node.op.by_rows for node in nodes):
         return None
-    return _Body(nodes, dict(build.tensors), carried, parts, turn)
+    learned = {name: dict(getattr(build, name)) for name in LEARNED}
+    return _Body(nodes, dict(build.tensors), carried, parts, turn, learned)
 
 
 def _part_type(sequence: Tensor, axis: int) -> TensorType:
@@ -368,6 +376,8 @@ def _loop(
     operands = [  # the body may have found out what integers mean
         with_quant(build, x, declared.quant) for x, declared in zip(given, op.operand_types(), strict=True)
     ]
+    for name, found in body.learned.items():
+        getattr(build, name).update(found)
     results = build.add(op, operands, op.infer(operands))
     return list(results[sum(i < outline.private for i in kept) :])
 

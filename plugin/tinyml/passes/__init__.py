@@ -104,12 +104,17 @@ def copies_beside_recurrent(graph: Graph) -> int | None:
     """Of the first steps of a loop, unrolled: None if no part of them becomes a recurrent layer; else how
     many copies of a layer are left, apart from those that only move elements.
     """
+    own = _recurrent(graph)
     for step in PASSES[: PASSES.index(roll_recurrent) + 1]:
         graph = step(graph)
-    if not any(isinstance(node.op, Recurrent) for node in graph.nodes):
+    if _recurrent(graph) <= own:
         return None
     moving = [node for node in graph.nodes if not (node.op.movement or isinstance(node.op, Concat))]
     return max(Counter((node.name, node.op.kind) for node in moving).values())
+
+
+def _recurrent(graph: Graph) -> int:
+    return sum(isinstance(node.op, Recurrent) for node in graph.nodes)
 
 
 def find_passes(names: Sequence[str]) -> list[Pass]:
