@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings",),
     ("datasets", "npu", "passes", "reference", "watch"),
     ("adapt", "quantize"),
-    ("memory.four_bits",),
+    ("memory.float16", "memory.four_bits"),
     ("memory.select",),
     ("memory.schedule",),
     ("memory.plan",),

@@ -51,7 +51,7 @@ def lay_out(graph: Graph, target: Target, options: Options) -> Placed:
     """All of these stages, with the choices of ``options``; first for the bodies of loops."""
     graph = with_placed_loops(graph, lambda body: lay_out(body, target, _of_body(options)))
     goal = find_goal(options.optimize)
-    goal = replace(goal, four_bits=0) if options.byte_weights else goal
+    goal = replace(goal, four_bits=0, float16=False) if options.byte_weights else goal
     if not (options.io.rows and options.bands):
         return _laid_out(graph, target, options, goal)
     by_rows = with_arrival(graph)

@@ -16,6 +16,7 @@ from tinyml.base.naming import short
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
+from tinyml.memory.float16 import as_floats
 from tinyml.memory.four_bits import (
     fast_enough,
     few_bits,
@@ -85,6 +86,8 @@ def select(
         )
     chosen = _worth_linking(chosen, own, target, goal.worthwhile)
     chosen = _in_four_bits(chosen, target, libraries, cheapest, goal)
+    for step, kernel in as_floats([(one.layer, one.kernel) for one in chosen], goal.float16).items():
+        chosen[step] = replace(chosen[step], kernel=kernel)
     return _sharing_code(chosen, target, libraries, goal.slower) if goal.slower > 1 else tuple(chosen)
 
 

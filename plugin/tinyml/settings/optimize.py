@@ -45,7 +45,9 @@ class Goal:
     chosen for its size. ``less_scratch`` is the same for layers at the peak of memory, if that makes the
     arena smaller. ``four_bits``: how many times as long a layer may take to store its weights in four bits,
     if they fit; layers that take longer may do so too as long as all of them add at most the part
-    ``four_bits_more`` to a run. ``flag`` is the C compiler's, for the model's own source and the kernels.
+    ``four_bits_more`` to a run. ``float16``: whether weights that are float16 numbers are stored as such,
+    which takes half the flash and some instructions more. ``flag`` is the C compiler's, for the model's own
+    source and the kernels.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Goal:
     four_bits: float = 1.5
     four_bits_more: float = 2 / 100
     worthwhile: float = 1 / 100
+    float16: bool = True
 
 
 BALANCED_CHAINING = Chaining(
@@ -87,13 +90,14 @@ GOALS = {
         BALANCED,
         Goal(
             "speed",
-            "the fastest kernels; no bands, which cost a few instructions",
+            "the fastest kernels; no bands and no float16 weights, which cost instructions",
             1,
             1,
             None,
             "-O2",
             four_bits=1,
             worthwhile=0,
+            float16=False,
         ),
         Goal(
             "size",

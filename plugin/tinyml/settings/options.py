@@ -205,7 +205,7 @@ class Options:
     # Of the build and of tests, not of a model.
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
-    byte_weights: bool = False  # whether weights stay bytes where four bits would do
+    byte_weights: bool = False  # whether weights stay bytes where four bits would do, floats for float16
     attention_apart: bool = False  # whether attention stays its parts, which have figures on every core
     bands: bool = True  # whether layers may be computed a few rows at a time; if not, all exist as a whole
 

@@ -11,6 +11,7 @@ from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.weighted.float16_weights import float16_table, float16_weights
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
     TOGETHER,
@@ -24,13 +25,19 @@ from tinyml.ops.weighted.records import (
 
 FLOAT_SOURCES = ("conv/conv_f32.c", "conv/windows_f32.c", "weighted/filters_f32.c")
 
+FLOAT16_SOURCES = (
+    *("conv/conv_f32_f16.c", "conv/windows_f32.c"),
+    *("weighted/filters_f32_f16.c", "weighted/filters_f32.c"),
+)
+
 
 class ConvFloat(Kernel[Convolution]):
     """Float convolution in portable C and, on Arm cores with an FPU, assembly."""
 
     name = "tinyml_conv_f32"
     library = Library.PORTABLE
-    sources = FLOAT_SOURCES
+    header: ClassVar[str] = "<tinyml/conv.h>"
+    sources: ClassVar[tuple[str, ...]] = FLOAT_SOURCES
     in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (float_tensors, constant_weights, small_extents)
 
@@ -44,13 +51,30 @@ class ConvFloat(Kernel[Convolution]):
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         filters = self.filters(layer)
         groups = layer.input(0).shape[3] // filters.shape[3]
-        sheet.include("<tinyml/conv.h>")
+        sheet.include(self.header)
         members = {
             **geometry(layer),
-            ".weights": sheet.table("weights", float_tiles(filters, groups), holds=TILE_WORDS),
+            ".weights": self.weights(filters, groups, sheet),
             **float_limits(layer, sheet),
             ".groups": groups,
             ".from_the_end": c.boolean(sheet.backwards),
         }
-        name = sheet.record("struct tinyml_conv_f32", "params", members)
-        sheet.call("tinyml_conv_f32", name, sheet.x(), sheet.y())
+        name = sheet.record(f"struct {self.name}", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def weights(self, filters: Array, groups: int, sheet: Sheet) -> str:
+        """The table of weights."""
+        return sheet.table("weights", float_tiles(filters, groups), holds=TILE_WORDS)
+
+
+class ConvFloat16(ConvFloat):
+    """The same with float16 weights, which become floats before they are multiplied."""
+
+    name = "tinyml_conv_f32_f16"
+    header = "<tinyml/half_weights.h>"
+    sources = FLOAT16_SOURCES
+    constraints = (*ConvFloat.constraints, float16_weights)
+    weights_are_float16 = True
+
+    def weights(self, filters: Array, groups: int, sheet: Sheet) -> str:
+        return float16_table(sheet, "weights", float_tiles(filters, groups, multiple=2), TILE_WORDS)

@@ -11,10 +11,10 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
-from tinyml.ir import Array, Layer, Tensor
+from tinyml.ir import Array, Constraint, Layer, Tensor
 from tinyml.ops.conv import cmsis_four_bits, convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
-from tinyml.ops.conv.conv_float import ConvFloat
+from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
 from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise_nibbles import (
@@ -40,6 +40,7 @@ from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import float_counts
+from tinyml.ops.weighted.float16_weights import even, float16_table, float16_weights
 from tinyml.ops.weighted.float_counts import TILES
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
 from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, DepthwiseConvInt16Helium
@@ -47,8 +48,9 @@ from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
 from tinyml.ops.weighted.records import (
     TOGETHER,
     constant_weights,
-    float_record,
+    float_limits,
     float_tensors,
+    geometry,
     small_extents,
 )
 from tinyml.ops.weighted.walked import together, windows_of
@@ -86,23 +88,52 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
 
     name = "tinyml_depthwise_conv_f32"
     library = Library.PORTABLE
-    sources = ("conv/depthwise_conv_f32.c", "conv/windows_f32.c", "weighted/filters_f32.c")
+    header: ClassVar[str] = "<tinyml/depthwise_conv.h>"
+    sources: ClassVar[tuple[str, ...]] = (
+        *("conv/depthwise_conv_f32.c", "conv/windows_f32.c"),
+        "weighted/filters_f32.c",
+    )
     in_bands = True
-    constraints = (float_tensors, constant_weights, small_extents)
+    constraints: ClassVar[tuple[Constraint, ...]] = (float_tensors, constant_weights, small_extents)
 
     def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
         return forwards(layer, False, TOGETHER)
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
-        sheet.include("<tinyml/depthwise_conv.h>")
-        name = sheet.record("struct tinyml_depthwise_conv_f32", "params", float_record(layer, sheet))
-        sheet.call("tinyml_depthwise_conv_f32", name, sheet.x(), sheet.y())
+        sheet.include(self.header)
+        members = {
+            **geometry(layer),
+            ".weights": self.weights(layer.input(1).value, sheet),
+            **float_limits(layer, sheet),
+        }
+        name = sheet.record(f"struct {self.name}", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def weights(self, filters: Array, sheet: Sheet) -> str:
+        """The table of weights."""
+        return sheet.table("weights", filters)
 
     def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
         return together(
             float_counts.depthwise(windows_of(layer), (8, 4) if target.mve else TILES, target.mve),
             float_counts.limited(layer, layer.output.elements),
         )
+
+
+class DepthwiseConvFloat16(DepthwiseConvFloat):
+    """The same with float16 weights, which become floats before they are multiplied."""
+
+    name = "tinyml_depthwise_conv_f32_f16"
+    header = "<tinyml/half_weights.h>"
+    sources = (
+        *("conv/depthwise_conv_f32_f16.c", "conv/windows_f32.c"),
+        "weighted/filters_f32.c",
+    )
+    constraints = (*DepthwiseConvFloat.constraints, float16_weights)
+    weights_are_float16 = True
+
+    def weights(self, filters: Array, sheet: Sheet) -> str:
+        return float16_table(sheet, "weights", even(filters, 3), "for each tap, a weight of each channel")
 
 
 def one_channel(layer: Layer[Convolution]) -> bool:
@@ -114,6 +145,15 @@ class DepthwiseOfOneChannel(ConvFloat):
     """Float filters of the same channel are those of a convolution."""
 
     constraints = (one_channel, *ConvFloat.constraints)
+
+    def filters(self, layer: Layer[Convolution]) -> Array:
+        return np.transpose(layer.input(1).value, (3, 1, 2, 0))
+
+
+class DepthwiseOfOneChannelFloat16(ConvFloat16):
+    """The same with float16 weights."""
+
+    constraints = (one_channel, *ConvFloat16.constraints)
 
     def filters(self, layer: Layer[Convolution]) -> Array:
         return np.transpose(layer.input(1).value, (3, 1, 2, 0))
@@ -142,7 +182,9 @@ register_kernels(
     DepthwiseConvInt16Dsp(),
     DepthwiseConvInt16(),
     DepthwiseIntoFloat(),
+    DepthwiseOfOneChannelFloat16(),
     DepthwiseOfOneChannel(),
+    DepthwiseConvFloat16(),
     DepthwiseConvFloat(),
     DepthwiseConvLoops(),
 )

@@ -38,6 +38,7 @@ register_kernels(
     int16.ConvTransposeInt16Dsp(),
     int16.ConvTransposeInt16(),
     kernels.ConvTransposeQuantized(),
+    kernels.ConvTransposeFloat16(),
     kernels.ConvTransposeFloat(),
     kernels.ConvTransposeLoops(),
 )

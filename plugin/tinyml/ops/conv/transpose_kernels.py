@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.ir import Constraint, DType, Layer, Shape
-from tinyml.ops.conv.conv_float import ConvFloat
+from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
 from tinyml.ops.conv.conv_loops import one_plain_type
 from tinyml.ops.conv.transpose_float import emit_phases
 from tinyml.ops.conv.transposed import ConvTranspose
@@ -20,6 +20,7 @@ from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.pool.windows import flat_index
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, clamp_range, quant_of
+from tinyml.ops.weighted.float16_weights import float16_weights
 from tinyml.ops.weighted.records import SMALL, constant_weights, float_tensors, one_weight_zero
 from tinyml.ops.weighted.weighted import largest_shift
 
@@ -219,11 +220,23 @@ class ConvTransposeFloat(ConvTransposeLoops):
 
     name = "tinyml_conv_apart_f32"
     library = Library.PORTABLE
-    sources = ConvFloat.sources
-    constraints = (float_tensors, constant_weights, plain_image, taps_for_all)
+    sources: ClassVar[tuple[str, ...]] = ConvFloat.sources
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *(float_tensors, constant_weights),
+        *(plain_image, taps_for_all),
+    )
 
     def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
-        emit_phases(layer, sheet, layer.op)
+        emit_phases(layer, sheet, layer.op, self.weights_are_float16)
 
     def play(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
         self.emit(layer, sheet)
+
+
+class ConvTransposeFloat16(ConvTransposeFloat):
+    """The same with float16 weights."""
+
+    name = "tinyml_conv_apart_f32_f16"
+    sources = ConvFloat16.sources
+    constraints = (*ConvTransposeFloat.constraints, float16_weights)
+    weights_are_float16 = True

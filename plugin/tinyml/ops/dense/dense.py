@@ -25,6 +25,7 @@ from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
 from tinyml.ops.weighted import float_counts, helium, rvv
 from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
+from tinyml.ops.weighted.float16_weights import float16_table, float16_weights
 from tinyml.ops.weighted.int16 import DenseInt16
 from tinyml.ops.weighted.int16_dsp import DenseInt16Dsp, DenseInt16Helium
 from tinyml.ops.weighted.into_float import DenseIntoFloat
@@ -348,21 +349,39 @@ class DenseFloat(Kernel[Dense]):
 
     name = "tinyml_dense_f32"
     library = Library.PORTABLE
-    sources = ("dense/dense_f32.c", "weighted/filters_f32.c")
-    constraints = (float_tensors, constant_weights)
+    header: ClassVar[str] = "<tinyml/dense.h>"
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_f32.c", "weighted/filters_f32.c")
+    constraints: ClassVar[tuple[Constraint, ...]] = (float_tensors, constant_weights)
 
     def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:
-        sheet.include("<tinyml/dense.h>")
+        sheet.include(self.header)
         members = {
             **matrix(layer),
-            ".weights": sheet.table("weights", float_tiles(layer.input(1).value), holds=TILE_WORDS),
+            ".weights": self.weights(layer.input(1).value, sheet),
             **float_limits(layer, sheet),
         }
-        name = sheet.record("struct tinyml_dense_f32", "params", members)
-        sheet.call("tinyml_dense_f32", name, sheet.x(), sheet.y())
+        name = sheet.record(f"struct {self.name}", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def weights(self, filters: Array, sheet: Sheet) -> str:
+        """The table of weights."""
+        return sheet.table("weights", float_tiles(filters), holds=TILE_WORDS)
 
     def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
         return float_counts.dense(layer)
+
+
+class DenseFloat16(DenseFloat):
+    """The same with float16 weights, which become floats before they are multiplied."""
+
+    name = "tinyml_dense_f32_f16"
+    header = "<tinyml/half_weights.h>"
+    sources = ("dense/dense_f32_f16.c", "weighted/filters_f32_f16.c", "weighted/filters_f32.c")
+    constraints = (*DenseFloat.constraints, float16_weights)
+    weights_are_float16 = True
+
+    def weights(self, filters: Array, sheet: Sheet) -> str:
+        return float16_table(sheet, "weights", float_tiles(filters), TILE_WORDS)
 
 
 register_kernels(
@@ -391,6 +410,7 @@ register_kernels(
     DenseByteBlocks(),
     DenseRuns(),
     DenseSparse(),
+    DenseFloat16(),
     DenseFloat(),
 )
 

@@ -68,6 +68,7 @@ class Kernel(ABC, Generic[O_contra]):
     for_few: ClassVar[Kernel[Any] | None] = None  # instead, for bands with fewer elements than it supports
     scratch_alignment: ClassVar[int] = 4  # in bytes
     weight_bits: ClassVar[int] = 8  # that a weight of an integer layer takes
+    weights_are_float16: ClassVar[bool] = False  # whether a weight of a float layer takes 16 bits
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -173,23 +173,17 @@ def rounding(layer: Layer[Weighted]) -> dict[str, object]:
     }
 
 
-def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-    """Members that struct tinyml_conv_f32 and struct tinyml_depthwise_conv_f32 share."""
-    return {
-        **geometry(layer),
-        ".weights": sheet.table("weights", layer.input(1).value),
-        **float_limits(layer, sheet),
-    }
-
-
 TOGETHER = 2
 """Positions that float convolutions compute at once, unless their outputs overwrite inputs too early."""
 
 TILE_WORDS = "weights of 8 filters in turn, then of 4, then filter by filter, for each group"
 
 
-def float_tiles(filters: Array, groups: int = 1) -> Array:
-    """Filters of a group by eight, then by four, their elements taking turns; then the rest one by one."""
+def float_tiles(filters: Array, groups: int = 1, multiple: int = 1) -> Array:
+    """Filters of a group by eight, then by four, their elements taking turns; then the rest one by one.
+
+    Zeros follow, up to a ``multiple`` of elements in each group.
+    """
     rows = filters.reshape(groups, filters.shape[0] // groups, -1)
     parts, begin = [], 0
     for size in (8, 4, 1):
@@ -197,7 +191,8 @@ def float_tiles(filters: Array, groups: int = 1) -> Array:
         tiles = rows[:, begin:end].reshape(groups, -1, size, rows.shape[2])
         parts.append(tiles.transpose(0, 1, 3, 2).reshape(groups, -1))
         begin = end
-    return np.concatenate(parts, axis=1).reshape(-1)
+    spare = np.zeros((groups, -rows[0].size % multiple), filters.dtype)
+    return np.concatenate([*parts, spare], axis=1).reshape(-1)
 
 
 def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:

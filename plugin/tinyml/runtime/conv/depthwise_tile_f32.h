@@ -12,6 +12,7 @@
 
 #include "../weighted/assembly.h"
 #include "../weighted/fused_f32.h"
+#include "../weighted/weight_f32.h"
 
 /* All distances are in bytes. */
 struct depthwise_tile_f32 {
@@ -24,23 +25,23 @@ struct depthwise_tile_f32 {
 
 /* Channels one by one. */
 static inline void depthwise_tile_f32_one(const struct depthwise_tile_f32 *t, const float *x,
-					  const float *w, float *y)
+					  const tinyml_weight_f32 *w, float *y)
 {
-	const int32_t size = sizeof(float);
+	const int32_t size = sizeof(float), w_size = sizeof(tinyml_weight_f32);
 	const float *x1 = x + t->x_other / size;
 	float a = *t->bias, b = a;
 
 	for (int32_t row = t->rows; row > 0; row--) {
 		for (int32_t tap = t->taps; tap > 0; tap--) {
-			a = tinyml_fused_f32(*x, *w, a);
-			b = tinyml_fused_f32(*x1, *w, b);
+			a = tinyml_fused_f32(*x, tinyml_weight_value(*w), a);
+			b = tinyml_fused_f32(*x1, tinyml_weight_value(*w), b);
 			x += t->x_step / size;
 			x1 += t->x_step / size;
-			w += t->w_step / size;
+			w += t->w_step / w_size;
 		}
 		x += t->x_skip / size;
 		x1 += t->x_skip / size;
-		w += t->w_skip / size;
+		w += t->w_skip / w_size;
 	}
 	*y = a;
 	y[t->y_other / size] = b;
@@ -54,7 +55,7 @@ static inline void depthwise_tile_f32_one(const struct depthwise_tile_f32 *t, co
 
 /* As many of the channels that are left as a tile has; how many that are. */
 static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, const float *x,
-					 const float *w, float *y, int32_t left)
+					 const tinyml_weight_f32 *w, float *y, int32_t left)
 {
 #ifdef TINYML_DEPTHWISE_MVE_F32_H_
 	if (left >= 8) {

@@ -8,6 +8,8 @@
 #ifndef TINYML_DEPTHWISE_VFP_F32_H_
 #define TINYML_DEPTHWISE_VFP_F32_H_
 
+#include "../weighted/widen_vfp_f32.h"
+
 TINYML_OFFSET(struct depthwise_tile_f32, rows, 0);
 TINYML_OFFSET(struct depthwise_tile_f32, taps, 4);
 TINYML_OFFSET(struct depthwise_tile_f32, x_step, 8);
@@ -37,6 +39,14 @@ TINYML_OFFSET(struct depthwise_tile_f32, y_other, 32);
 	"vadd.f32 s" #d ", s" #d ", s" #p "\n\t"
 #endif
 
+#if TINYML_HALF_WEIGHTS
+#define TINYML_DEPTHWISE_W4 "vldmia %[w], {s18-s19}\n\t" TINYML_WIDEN_4
+#define TINYML_DEPTHWISE_W8 "vldmia %[w], {s20-s23}\n\t" TINYML_WIDEN_8
+#else
+#define TINYML_DEPTHWISE_W4 "vldmia %[w], {s16-s19}\n\t"
+#define TINYML_DEPTHWISE_W8 "vldmia %[w], {s16-s23}\n\t"
+#endif
+
 /* All taps of both windows. n: x_step, m: w_step */
 #define TINYML_DEPTHWISE_TAPS(weights, elements, first, second)                                    \
 	"ldr %[rows], [%[t], #0]\n\t"                                                              \
@@ -46,7 +56,7 @@ TINYML_OFFSET(struct depthwise_tile_f32, y_other, 32);
 	"ldrd %[n], %[m], [%[t], #8]\n\t"                                                          \
 	"ldr %[taps], [%[t], #4]\n\t"                                                              \
 	"2:\n\t"                                                                                   \
-	"vldmia %[w], {s16-" weights "}\n\t"                                                       \
+	weights                                                                                    \
 	"add %[w], %[m]\n\t"                                                                       \
 	"vldmia %[x0], {s24-" elements "}\n\t"                                                     \
 	first                                                                                      \
@@ -76,7 +86,7 @@ TINYML_OFFSET(struct depthwise_tile_f32, y_other, 32);
 	  "s26", "s27", "s28", "s29", "s30", "s31", "cc", "memory"
 
 static inline void depthwise_vfp_f32_8(const struct depthwise_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	const float *x1;
 	int32_t rows, taps, n, m;
@@ -86,7 +96,7 @@ static inline void depthwise_vfp_f32_8(const struct depthwise_tile_f32 *t, const
 		"add %[x1], %[x0]\n\t"
 		"vldmia %[n], {s0-s7}\n\t"
 		"vldmia %[n], {s8-s15}\n\t"
-		TINYML_DEPTHWISE_TAPS("s23", "s31",
+		TINYML_DEPTHWISE_TAPS(TINYML_DEPTHWISE_W8, "s31",
 			TINYML_DEPTHWISE_TIMES(0, 1, 2, 3, 16, 17, 18, 19, 24, 25, 26, 27)
 			TINYML_DEPTHWISE_TIMES(4, 5, 6, 7, 20, 21, 22, 23, 28, 29, 30, 31),
 			TINYML_DEPTHWISE_TIMES(8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
@@ -97,7 +107,7 @@ static inline void depthwise_vfp_f32_8(const struct depthwise_tile_f32 *t, const
 }
 
 static inline void depthwise_vfp_f32_4(const struct depthwise_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	const float *x1;
 	int32_t rows, taps, n, m;
@@ -107,7 +117,7 @@ static inline void depthwise_vfp_f32_4(const struct depthwise_tile_f32 *t, const
 		"add %[x1], %[x0]\n\t"
 		"vldmia %[n], {s0-s3}\n\t"
 		"vldmia %[n], {s8-s11}\n\t"
-		TINYML_DEPTHWISE_TAPS("s19", "s27",
+		TINYML_DEPTHWISE_TAPS(TINYML_DEPTHWISE_W4, "s27",
 			TINYML_DEPTHWISE_TIMES(0, 1, 2, 3, 16, 17, 18, 19, 24, 25, 26, 27),
 			TINYML_DEPTHWISE_TIMES(8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27))
 		"vstmia %[y], {s0-s3}\n\t"
@@ -117,6 +127,8 @@ static inline void depthwise_vfp_f32_4(const struct depthwise_tile_f32 *t, const
 /* clang-format on */
 
 #undef TINYML_DEPTHWISE_TIMES
+#undef TINYML_DEPTHWISE_W4
+#undef TINYML_DEPTHWISE_W8
 #undef TINYML_DEPTHWISE_TAPS
 #undef TINYML_DEPTHWISE_OPERANDS
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "weight_f32.h"
+
 /** Filters, and the part of a window that they are multiplied by: `rows` runs of `count` elements.
  * Weights are by eight filters, which take turns, then by four, then the rest one by one.
  */
@@ -21,8 +23,8 @@ struct tinyml_filters_f32 {
 	int32_t x_other, y_other; /* elements from a window to the one that is computed with it */
 	int32_t x_next, y_next;   /* elements from a window, or from two, to what comes next */
 	bool go_on;               /* sums begin with what the outputs are, not with 0 */
-	const float *weights;     /* of the first filter */
-	const float *bias;        /* of the first filter; NULL: nothing is added */
+	const tinyml_weight_f32 *weights; /* of the first filter; halves from a multiple of 4 on */
+	const float *bias;                /* of the first filter; NULL: nothing is added */
 };
 
 /** So many times one window or, if `two`, a window and its other one.
@@ -30,8 +32,13 @@ struct tinyml_filters_f32 {
  * Every sum has the same order of additions on every core: elements from the first to the last,
  * then the bias. What differs is the rounding of products, see fused_f32.h.
  */
-void tinyml_filters_f32(const struct tinyml_filters_f32 *f, const float *x, float *y, int32_t times,
-			bool two);
+#if TINYML_HALF_WEIGHTS
+#define TINYML_FILTERS tinyml_filters_f32_f16
+#else
+#define TINYML_FILTERS tinyml_filters_f32
+#endif
+void TINYML_FILTERS(const struct tinyml_filters_f32 *f, const float *x, float *y, int32_t times,
+		    bool two);
 
 /** min <= y <= max for all elements; what is not a number stays. */
 void tinyml_limit_f32(float *y, int32_t count, float min, float max);

@@ -14,6 +14,7 @@
 
 #include "assembly.h"
 #include "fused_f32.h"
+#include "weight_f32.h"
 
 #if TINYML_FUSED_F32 && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 #define TINYML_TILE_VECTORS 1
@@ -41,7 +42,7 @@ struct tinyml_tile_f32 {
 
 static inline __attribute__((always_inline)) void
 tinyml_tile_one_f32(const struct tinyml_tile_f32 *t, const float *start, const float *x,
-		    const float *w, float *y, int32_t filters)
+		    const tinyml_weight_f32 *w, float *y, int32_t filters)
 {
 	float sums[8];
 
@@ -51,11 +52,11 @@ tinyml_tile_one_f32(const struct tinyml_tile_f32 *t, const float *start, const f
 	for (int32_t row = 0; row < t->rows; row++) {
 		for (int32_t k = 0; k < t->count; k++, x++, w += filters) {
 			for (int32_t i = 0; i < filters; i++) {
-				sums[i] = tinyml_fused_f32(*x, w[i], sums[i]);
+				sums[i] = tinyml_fused_f32(*x, tinyml_weight_value(w[i]), sums[i]);
 			}
 		}
 		x += t->x_skip / (int32_t)sizeof(float);
-		w += t->w_skip / (int32_t)sizeof(float);
+		w += t->w_skip / (int32_t)sizeof(tinyml_weight_f32);
 	}
 	for (int32_t i = 0; i < filters; i++) {
 		y[i] = sums[i] + t->bias[i];
@@ -63,26 +64,28 @@ tinyml_tile_one_f32(const struct tinyml_tile_f32 *t, const float *start, const f
 }
 
 static inline void tinyml_tile_1x8_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	tinyml_tile_one_f32(t, t->start0, x, w, y, 8);
 }
 
 static inline void tinyml_tile_2x8_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0,
+				       float *y1)
 {
 	tinyml_tile_one_f32(t, t->start0, x0, w, y0, 8);
 	tinyml_tile_one_f32(t, t->start1, x1, w, y1, 8);
 }
 
 static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	tinyml_tile_one_f32(t, t->start0, x, w, y, 4);
 }
 
 static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0,
+				       float *y1)
 {
 	tinyml_tile_one_f32(t, t->start0, x0, w, y0, 4);
 	tinyml_tile_one_f32(t, t->start1, x1, w, y1, 4);
@@ -92,34 +95,35 @@ static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const fl
 
 /* One filter. Sums of both windows do not wait for each other. */
 static inline void tinyml_tile_2x1_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0,
+				       float *y1)
 {
 	float a = t->start0[0], b = t->start1[0];
 
 	for (int32_t row = 0; row < t->rows; row++) {
 		for (int32_t k = t->count; k > 0; k--, w++) {
-			a = tinyml_fused_f32(*x0++, *w, a);
-			b = tinyml_fused_f32(*x1++, *w, b);
+			a = tinyml_fused_f32(*x0++, tinyml_weight_value(*w), a);
+			b = tinyml_fused_f32(*x1++, tinyml_weight_value(*w), b);
 		}
 		x0 += t->x_skip / (int32_t)sizeof(float);
 		x1 += t->x_skip / (int32_t)sizeof(float);
-		w += t->w_skip / (int32_t)sizeof(float);
+		w += t->w_skip / (int32_t)sizeof(tinyml_weight_f32);
 	}
 	*y0 = a + t->bias[0];
 	*y1 = b + t->bias[0];
 }
 
 static inline void tinyml_tile_1x1_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	float a = t->start0[0];
 
 	for (int32_t row = 0; row < t->rows; row++) {
 		for (int32_t k = t->count; k > 0; k--) {
-			a = tinyml_fused_f32(*x++, *w++, a);
+			a = tinyml_fused_f32(*x++, tinyml_weight_value(*w++), a);
 		}
 		x += t->x_skip / (int32_t)sizeof(float);
-		w += t->w_skip / (int32_t)sizeof(float);
+		w += t->w_skip / (int32_t)sizeof(tinyml_weight_f32);
 	}
 	*y = a + t->bias[0];
 }
@@ -127,7 +131,8 @@ static inline void tinyml_tile_1x1_f32(const struct tinyml_tile_f32 *t, const fl
 /** So many filters with one window: 8, 4 or 1, known when this is compiled. */
 static inline __attribute__((always_inline)) void tinyml_tile_1_f32(const struct tinyml_tile_f32 *t,
 								    int32_t filters, const float *x,
-								    const float *w, float *y)
+								    const tinyml_weight_f32 *w,
+								    float *y)
 {
 	if (filters == 8) {
 		tinyml_tile_1x8_f32(t, x, w, y);
@@ -141,7 +146,7 @@ static inline __attribute__((always_inline)) void tinyml_tile_1_f32(const struct
 /** The same with two windows. */
 static inline __attribute__((always_inline)) void
 tinyml_tile_2_f32(const struct tinyml_tile_f32 *t, int32_t filters, const float *x0,
-		  const float *x1, const float *w, float *y0, float *y1)
+		  const float *x1, const tinyml_weight_f32 *w, float *y0, float *y1)
 {
 	if (filters == 8) {
 		tinyml_tile_2x8_f32(t, x0, x1, w, y0, y1);

@@ -9,6 +9,8 @@
 #ifndef TINYML_TILE_MVE_F32_H_
 #define TINYML_TILE_MVE_F32_H_
 
+#include "widen_mve_f32.h"
+
 TINYML_OFFSET(struct tinyml_tile_f32, rows, 0);
 TINYML_OFFSET(struct tinyml_tile_f32, count, 4);
 TINYML_OFFSET(struct tinyml_tile_f32, x_skip, 8);
@@ -47,10 +49,19 @@ TINYML_OFFSET(struct tinyml_tile_f32, bias, 24);
 	"6:\n\t"                                                                                   \
 	"ldr %[a], [%[t], #24]\n\t"
 
+/* The weights of four filters. */
+#if TINYML_HALF_WEIGHTS
+#define TINYML_TILE_W(q)                                                                           \
+	"vldrh.u32 " #q ", [%[w]], #8\n\t"                                                         \
+	TINYML_WIDEN_##q
+#else
+#define TINYML_TILE_W(q) "vldrw.u32 " #q ", [%[w]], #16\n\t"
+#endif
+
 /* An element of one window, or of two, times four or eight filters. */
 #define TINYML_TILE_1X8(a)                                                                         \
-	"vldrw.u32 q4, [%[w]], #16\n\t"                                                            \
-	"vldrw.u32 q5, [%[w]], #16\n\t"                                                            \
+	TINYML_TILE_W(q4)                                                                          \
+	TINYML_TILE_W(q5)                                                                          \
 	"vfma.f32 q0, q4, %[" #a "]\n\t"                                                           \
 	"vfma.f32 q1, q5, %[" #a "]\n\t"
 #define TINYML_TILE_2X8(a, c)                                                                      \
@@ -58,7 +69,7 @@ TINYML_OFFSET(struct tinyml_tile_f32, bias, 24);
 	"vfma.f32 q2, q4, %[" #c "]\n\t"                                                           \
 	"vfma.f32 q3, q5, %[" #c "]\n\t"
 #define TINYML_TILE_1X4(a)                                                                         \
-	"vldrw.u32 q4, [%[w]], #16\n\t"                                                            \
+	TINYML_TILE_W(q4)                                                                          \
 	"vfma.f32 q0, q4, %[" #a "]\n\t"
 #define TINYML_TILE_2X4(a, c)                                                                      \
 	TINYML_TILE_1X4(a)                                                                         \
@@ -67,7 +78,7 @@ TINYML_OFFSET(struct tinyml_tile_f32, bias, 24);
 #define TINYML_TILE_REGISTERS "lr", "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory"
 
 static inline void tinyml_tile_1x8_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	int32_t rows, n, a, b;
 
@@ -96,7 +107,7 @@ static inline void tinyml_tile_1x8_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_2x8_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0, float *y1)
 {
 	int32_t rows, n, a, b, c, d;
 
@@ -135,7 +146,7 @@ static inline void tinyml_tile_2x8_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	int32_t rows, n, a, b;
 
@@ -160,7 +171,7 @@ static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0, float *y1)
 {
 	int32_t rows, n, a, b, c, d;
 
@@ -193,6 +204,7 @@ static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const fl
 /* clang-format on */
 
 #undef TINYML_TILE_ROWS
+#undef TINYML_TILE_W
 #undef TINYML_TILE_1X8
 #undef TINYML_TILE_2X8
 #undef TINYML_TILE_1X4

@@ -9,6 +9,8 @@
 #ifndef TINYML_TILE_VFP_F32_H_
 #define TINYML_TILE_VFP_F32_H_
 
+#include "widen_vfp_f32.h"
+
 TINYML_OFFSET(struct tinyml_tile_f32, rows, 0);
 TINYML_OFFSET(struct tinyml_tile_f32, count, 4);
 TINYML_OFFSET(struct tinyml_tile_f32, x_skip, 8);
@@ -44,8 +46,13 @@ TINYML_OFFSET(struct tinyml_tile_f32, bias, 24);
 #define TINYML_TILE_8_TOO(x)                                                                       \
 	TINYML_TILE_4_TOO(x) TINYML_TILE_TIMES(12, 13, 14, 15, 20, 21, 22, 23, x)
 
+#if TINYML_HALF_WEIGHTS
+#define TINYML_TILE_W4 "vldmia %[w]!, {s18-s19}\n\t" TINYML_WIDEN_4
+#define TINYML_TILE_W8 "vldmia %[w]!, {s20-s23}\n\t" TINYML_WIDEN_8
+#else
 #define TINYML_TILE_W4 "vldmia %[w]!, {s16-s19}\n\t"
 #define TINYML_TILE_W8 "vldmia %[w]!, {s16-s23}\n\t"
+#endif
 
 /* Rows of runs. The elements of a run that are too few for `several` at once, of which there are
  * 1 << bits, come first, one by one.
@@ -85,7 +92,7 @@ TINYML_OFFSET(struct tinyml_tile_f32, bias, 24);
 	"s27", "s28", "s29", "s30", "s31", "cc", "memory"
 
 static inline void tinyml_tile_1x8_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	int32_t rows, n, m;
 
@@ -117,7 +124,7 @@ static inline void tinyml_tile_1x8_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_2x8_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0, float *y1)
 {
 	int32_t rows, n, m;
 
@@ -161,7 +168,7 @@ static inline void tinyml_tile_2x8_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const float *x,
-				       const float *w, float *y)
+				       const tinyml_weight_f32 *w, float *y)
 {
 	int32_t rows, n, m;
 
@@ -172,7 +179,7 @@ static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const fl
 			"vldmia %[x]!, {s24}\n\t"
 			TINYML_TILE_W4 TINYML_TILE_4(24),
 			"vldmia %[x]!, {s24-s25}\n\t"
-			"vldmia %[w]!, {s16-s23}\n\t"
+			TINYML_TILE_W8
 			TINYML_TILE_4(24)
 			TINYML_TILE_TIMES(0, 1, 2, 3, 20, 21, 22, 23, 25),
 			"add %[x], %[n]\n\t")
@@ -188,7 +195,7 @@ static inline void tinyml_tile_1x4_f32(const struct tinyml_tile_f32 *t, const fl
 }
 
 static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const float *x0,
-				       const float *x1, const float *w, float *y0, float *y1)
+				       const float *x1, const tinyml_weight_f32 *w, float *y0, float *y1)
 {
 	int32_t rows, n, m;
 
@@ -202,7 +209,7 @@ static inline void tinyml_tile_2x4_f32(const struct tinyml_tile_f32 *t, const fl
 			TINYML_TILE_W4 TINYML_TILE_4(24) TINYML_TILE_4_TOO(26),
 			"vldmia %[x0]!, {s24-s25}\n\t"
 			"vldmia %[x1]!, {s26-s27}\n\t"
-			"vldmia %[w]!, {s16-s23}\n\t"
+			TINYML_TILE_W8
 			TINYML_TILE_4(24) TINYML_TILE_4_TOO(26)
 			TINYML_TILE_TIMES(0, 1, 2, 3, 20, 21, 22, 23, 25)
 			TINYML_TILE_TIMES(8, 9, 10, 11, 20, 21, 22, 23, 27),
