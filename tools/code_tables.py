@@ -28,8 +28,8 @@ RUNTIME = Path(harness.__file__).parent.parent / "runtime"
 LEFT_OUT = ("slot",)
 """Folders of the runtime that models do not link."""
 
-APART = "__attribute__((noipa)) static void "
-"""Keeps each layer a function of its own, so that its size can be read."""
+APART = "__attribute__((noipa, noinline)) static void "
+"""Keeps each layer a function of its own, so that its size can be read. Clang knows only `noinline`."""
 
 _MARK = re.compile(r"/\* (\d+): ")
 _CALL = re.compile(r"TINYML_LAYER\((\d+), (\w+)\(")
@@ -106,7 +106,7 @@ def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
     for (file, line_number, begin), (_, _, end) in itertools.pairwise(table):
         if line_number is None:  # the end of a function
             owner = None
-        elif file == source:
+        elif Path(file).name == source:  # Clang gives its folder, too
             owner = steps.get(line_number)
         if line_number is not None and owner is not None:
             found[owner] += end - begin
@@ -116,13 +116,14 @@ def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
 def library_functions(
     machine: Machine, wanted: Iterable[str], known: Collection[str] = ()
 ) -> dict[str, list[tuple[str, int]]]:
-    """Every function of the runtime and of CMSIS-NN, and ``wanted`` ones of the C library, linked alone.
+    """Every function of the runtime and ``wanted`` ones of the C library, linked alone.
 
-    ``known`` ones are left out.
+    On Arm also those of CMSIS-NN; ``known`` ones are left out.
     """
     board = _board(machine)
     compiler, linker = tools.cross_compiler(board.toolchain), tools.linker(board.toolchain)
-    flags, _, units = library_units(_everything(), base_flags(machine, Options()), Options())
+    everything = _everything(machine.target.arm)
+    flags, _, units = library_units(everything, base_flags(machine, Options()), Options())
     del flags
     objects = compile_all(compiler, units)
     sources = {str(path): unit.source.stem for path, unit in zip(objects, units, strict=True)}
@@ -157,12 +158,12 @@ def _piece(file: str, section: str) -> str:
     return f"{archive[1] if archive else Path(file).name} {section}"
 
 
-def _everything() -> Generated:
-    """A model that links all sources."""
+def _everything(arm: bool) -> Generated:
+    """A model that links all sources that run on a core."""
     runtime = [path.relative_to(RUNTIME) for path in sorted(RUNTIME.rglob("*.c"))]
     kernels = [kernel for listed in kernel_table().values() for kernel in listed]
     cmsis_nn = {file for kernel in kernels if kernel.library is Library.CMSIS_NN for file in kernel.sources}
-    here = find_cmsis_nn()
+    here = find_cmsis_nn() if arm else None
     return Generated(
         *(Path(), "", "", "", (), ()),
         runtime_sources=tuple(

@@ -184,7 +184,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-m tools.kernel_sizes",
         ("plugin/tinyml/cost/data/kernels",),
-        "the size and cost of kernels on cores that no model was counted on",
+        "the size and cost of kernels on RISC-V, by which they are chosen",
         "a minute, RISC-V tools",
     ),
     Command("-m tools.slot_figures", ("docs/slots.md",), "the cost of slots", f"minutes, {MODELS}, QEMU"),

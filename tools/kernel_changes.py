@@ -74,7 +74,7 @@ def graph_of(path: Path) -> Graph:
 def choices(graphs: Iterable[tuple[str, Graph]]) -> dict[str, list[str]]:
     found = {}
     for name, graph in graphs:
-        for machine in layer_counts.MACHINES:
+        for machine in layer_counts.ARM:
             chosen = choose_kernels(graph, harness.find_machine(machine).target, "auto", cmsis_nn=True)
             found[f"{name} {machine}"] = [one.kernel.name for one in chosen]
     return found
@@ -145,7 +145,7 @@ def main() -> int:
             return 0
         before = json.loads(args.since.read_text(encoding="utf-8"))
         sections = []
-        for machine in layer_counts.MACHINES:
+        for machine in layer_counts.ARM:
             rows = []
             for name, graph in graphs.items():
                 if found := list(changes(name, graph, machine, before, now)):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and costs of kernels on cores that no published model was counted on: how kernels are chosen there.
+"""Sizes and costs of kernels on RISC-V, from single layers: how kernels are chosen there.
 
 ``python -m tools.kernel_sizes`` links every kernel alone, fits what it takes to the layers that
 ``python -m tools.kernel_counts`` counted, and writes plugin/tinyml/cost/data/kernels. It takes a minute.

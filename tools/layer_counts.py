@@ -37,7 +37,9 @@ from tinyml.ir import Shape
 from tinyml.pipeline import Compiled, Options, compile_model
 
 RECORD = ROOT / "benchmarks" / "layer_counts.json"
-MACHINES = ("qemu-cortex-m4", "qemu-cortex-m3", "qemu-cortex-m55", "qemu-cortex-m0", "qemu-cortex-m7")
+ARM = ("qemu-cortex-m4", "qemu-cortex-m3", "qemu-cortex-m55", "qemu-cortex-m0", "qemu-cortex-m7")
+"""The machines on which CMSIS-NN competes."""
+MACHINES = (*ARM, "qemu-riscv32", "qemu-riscv32-zve32x")
 NAME = "model"
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count random layers: what the error bars of ``tinyml cost`` come from.
 
-``python -m tools.random_counts [--on qemu-cortex-m4,...] [--batches 12]``
+``python -m tools.random_counts [--on qemu-cortex-m4,...] [--batches 20]``
 
 The layers are those of the campaigns of random layers (tests/random_layers), in batches of a hundred: int8,
 four bits, int16, float, sparse, pools, element-wise, recurrent, of all shapes. Each batch is one image, with
@@ -20,6 +20,7 @@ from functools import cache
 
 from tests.random_layers.batch import Batch, batch
 from tests.support.any_plan import any_plan
+from tools import layer_counts
 from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
@@ -36,13 +37,10 @@ from tinyml.ops.framework.kernel import Library
 from tinyml.pipeline import optimize
 
 RECORD = ROOT / "benchmarks" / "random_counts.json"
-MACHINES = (
-    *("qemu-cortex-m4", "qemu-cortex-m3", "qemu-cortex-m55", "qemu-cortex-m0", "qemu-cortex-m7"),
-    *("qemu-riscv32", "qemu-riscv32-zve32x"),
-)
+MACHINES = layer_counts.MACHINES
 SEED = 40
 ALIGNMENT = 16
-BATCHES = 12
+BATCHES = 20
 LIBRARIES = frozenset({Library.PORTABLE, Library.GENERATED})
 
 

@@ -17,11 +17,11 @@ from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.framework.kernel import Kernel, kernels_of
 from tinyml.ops.framework.work import Work
-from tools import fit_loops, random_counts
+from tools import fit_loops, layer_counts, random_counts
 
 M4 = find_target("cortex-m4")
 HELD_OUT = range(4)  # batches of a hundred random layers
-MACHINES = ("qemu-cortex-m4", "qemu-cortex-m3", "qemu-cortex-m0", "qemu-cortex-m7", "qemu-cortex-m55")
+MACHINES = layer_counts.MACHINES
 WITHIN = 0.95
 """The share of the layers with described kernels that are estimated within a tenth."""
 

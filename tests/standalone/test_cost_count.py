@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.api.costs import emulator_of
+import tinyml
+from tinyml import harness
+from tinyml.api.costs import counted, emulator_of
 from tinyml.base.errors import ConfigError
+from tinyml.cost.error_bars import DOUBTFUL
+from tinyml.datasets import arrays
 from tinyml.verbs import cli
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +33,23 @@ def test_what_is_counted_is_exact(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert sum(layer["instructions"] for layer in found["layers"]) <= found["instructions"]
     assert found["counted_on"] == "qemu-cortex-m4"
     assert "counted on qemu-cortex-m4" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("core", ["riscv32", "riscv32-zve32x"])
+def test_estimates_of_a_model_that_no_figure_was_fitted_to(core: str) -> None:
+    """The digits sample is not among the published models; tests/host/test_cost.py has recorded cores."""
+    model = tinyml.compile(DIGITS, target=core)
+    found, truth = tinyml.cost(model), counted(model)
+    assert found.instructions is not None
+    assert truth.instructions is not None
+    assert found.instructions_error is not None
+    assert found.instructions_error < DOUBTFUL
+    assert truth.counted_on == f"qemu-{core}"
+    assert abs(truth.instructions / found.instructions - 1) <= found.instructions_error
+    inputs = [arrays.pattern_inputs(model.built.graph)]
+    linked = harness.run_files(model.files, truth.counted_on, inputs).footprint
+    assert linked is not None
+    assert found.flash_bytes == pytest.approx(linked.total.flash, rel=0.1)
 
 
 def test_cores_that_nothing_emulates() -> None:

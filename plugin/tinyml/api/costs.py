@@ -16,7 +16,7 @@ from tinyml.base.errors import ConfigError, ToolError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.boards import Board
 from tinyml.cores.core_data import SAME_CODE
-from tinyml.cores.machines import CORES, Machine, find_machine
+from tinyml.cores.machines import CORES, MACHINES, Machine
 from tinyml.cost import cycles as cycle_models
 from tinyml.cost.cycles import Cycles
 from tinyml.cost.energy import Energy, energies
@@ -238,7 +238,7 @@ def counted(compiled: CompiledModel, board: Board | None = None) -> Cost:
 def emulator_of(target: str) -> Machine:
     """The machine that emulates a core, or one that executes practically the same code."""
     core = SAME_CODE.get(target, target)
-    found = [machine for machine in map(find_machine, CORES) if machine.target.name == core]
-    if not found:
+    found = [machine for machine in MACHINES.values() if machine.board and machine.target.name == core]
+    if not found or core == "generic":  # of which each machine would count something else
         raise ConfigError(f"no machine emulates {target}", "one of: " + ", ".join(CORES))
     return found[0]

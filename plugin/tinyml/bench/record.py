@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tinyml.harness.tools import cross_compiler, host_compiler
 SCHEMA = 1
 COSTS = ("instructions", "constants_bytes", "code_bytes", "ram_bytes", "stack_bytes")
 """Figures that must not grow unnoticed."""
+_NAMED = re.compile(r"gcc.*\(|clang version")
+"""The line of a compiler's answer that has its version."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def compiler_name(machines: Iterable[str]) -> str:
     boards = [find_machine(name).board for name in machines]
     found = [cross_compiler(board.toolchain) if board else host_compiler() for board in boards]
     names = (
-        next((line for line in compiler.identity.splitlines() if "gcc" in line and "(" in line), "?")
+        next((line for line in compiler.identity.splitlines() if _NAMED.search(line)), "?")
         for compiler in found
     )
     return ", ".join(dict.fromkeys(names))

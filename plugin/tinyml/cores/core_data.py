@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured on a core: ``cost/data/CORE.json``, and the bytes of code that kernels link.
 
-Cores without estimates of costs may have those of their kernels in ``cost/data/kernels/CORE.json``.
+Cores on which no library competes with our kernels choose them by ``cost/data/kernels/CORE.json``: figures
+that were fitted to single layers, so that new counts of models change no choice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def data_file(target: str) -> Path:
 
 
 def kernels_file(target: str) -> Path:
-    """The figures of kernels on a core that was not measured otherwise; it may not exist."""
+    """The figures by which kernels are chosen on a core, if these are not those of its estimates."""
     return DATA / "kernels" / f"{target}.json"
 
 
@@ -37,8 +38,8 @@ def own_loops_file(target: str) -> Path:
 
 @cache
 def measured(target: str) -> Any:
-    """The figures of a core, or those that stand for them."""
-    candidates = (data_file(target), kernels_file(target), data_file(PLAIN))
+    """The figures by which kernels are chosen on a core, or those that stand for them."""
+    candidates = (kernels_file(target), data_file(target), data_file(PLAIN))
     path = next(path for path in candidates if path.is_file())
     return json.loads(path.read_text(encoding="utf-8"))
 

@@ -31,8 +31,9 @@ UNSURE = frozenset(("memcpy", "memmove", "memset", "tinyml_crc32"))
 only firmware that checks its constants computes their checksum."""
 WATCH = "tinyml_watch_"
 """Functions that are counted apart: they are always compiled for size."""
-_OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
+_OPERATORS = {"__aeabi_fsub": "-", "__subsf3": "-", "__aeabi_fmul": "*", "__mulsf3": "*"}
 """Helpers that only C with this operator can need: not all layers of a kernel have the same."""
+_DIVISIONS = ("__aeabi_fdiv", "__divsf3")
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
 SHORT_COPY = 64  # bytes that the compiler copies without a call
 
@@ -199,7 +200,7 @@ def _may_need(helper: str, tally: Tally) -> bool:
     """
     if any(name.endswith("()") for name in tally.written):
         return True
-    if helper == "__aeabi_fdiv":
+    if helper in _DIVISIONS:
         return not all(_is_power_of_two(divisor.rstrip("f")) for divisor in tally.divisors)
     return helper not in _OPERATORS or _OPERATORS[helper] in tally.operators
 

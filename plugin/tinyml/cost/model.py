@@ -26,6 +26,10 @@ from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import Selected, banded_layers, looped_layers
 
+FAR_OFF = 10
+"""Figures of loops may be below zero, so a sum of them may be next to nothing: then this part of a rough
+estimate, which never is, stands for it."""
+
 
 @dataclass(frozen=True)
 class Speed:
@@ -82,11 +86,13 @@ class Speed:
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
             return 0.0
-        if f"layer {kernel.name}" in self.own_loops and banded_layers(layer) is None:
-            return max(1.0, weighted(self.own_loops, loop_work(layer, kernel.name, tally)))
-        return factor_of(self.factors, layer, kernel, tally) * weighted(
+        rough = factor_of(self.factors, layer, kernel, tally) * weighted(
             self.operations, executed(layer, tally)
         )
+        if f"layer {kernel.name}" in self.own_loops and banded_layers(layer) is None:
+            found = weighted(self.own_loops, loop_work(layer, kernel.name, tally))
+            return max(1.0, rough / FAR_OFF, found)
+        return rough
 
 
 @dataclass(frozen=True)
