@@ -217,6 +217,7 @@ SAMPLED = {
     f"{RUNTIME}/conv/window_s16.h": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/conv_mve_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/depthwise_mve_s16.c": (MORE_CORES, "-k", "int16"),
+    f"{RUNTIME}/conv/depthwise_strips_mve_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/dense/dense_fours_mve_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/dense/dense_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/weighted/dsp_s16.h": (MORE_CORES, "-k", "int16"),

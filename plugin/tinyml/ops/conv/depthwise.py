@@ -33,6 +33,7 @@ from tinyml.ops.conv.depthwise_vectors import (
 )
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.planes_int16 import DepthwisePlanesInt16
+from tinyml.ops.conv.strips_int16 import DepthwiseStripsInt16
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
@@ -177,6 +178,7 @@ register_kernels(
     DepthwiseDsp(),
     DepthwiseHalves(),
     DepthwisePlanes(),
+    DepthwiseStripsInt16(),
     DepthwiseConvInt16Helium(),
     DepthwisePlanesInt16(),
     DepthwiseConvInt16Dsp(),

@@ -101,7 +101,7 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
         return self.convolution.runs_on(target)
 
     def scaling(self, layer: Layer[ConvTranspose], sheet: Sheet) -> Mapping[str, object]:
-        return int16_dsp.scaling(layer, sheet)
+        return int16_dsp.scaling(layer, sheet, self.convolution.factor_bits)
 
     def weights(self, filters: Array, sheet: Sheet, name: str) -> str:
         return self.convolution.weights(filters, sheet, name)

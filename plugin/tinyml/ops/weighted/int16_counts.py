@@ -183,3 +183,26 @@ def planes_with_dsp(windows: Windows, whole: bool) -> Work:
         "rows of taps": lines * fours * rows.kernel,
         "odd lines": lines * (cols.out % 4 > 0),
     }
+
+
+def strips_with_helium(windows: Windows, shifts: bool) -> Work:
+    """depthwise_strips_mve_s16.c. ``shifts``: factors do not contain them."""
+    rows, cols = windows.rows, windows.cols
+    strips = windows.batches * groups_of(windows.in_c, 8)
+    pairs = groups_of(cols.out, 2)
+    lines = strips * rows.out
+    slots = (rows.kernel - 1) * rows.dilation + 2
+    return {
+        "calls": 1,
+        "images": windows.batches,
+        "bytes of rows": 16.0 * slots * (2 * pairs + 2),
+        "strips": strips,
+        "lines copied": strips * rows.copied,
+        "positions copied": strips * rows.copied * min(cols.size, 2 * pairs + 2 - cols.pad),
+        "lines": lines,
+        "rows of lines": lines * rows.kernel,
+        "odd lines": lines * (cols.out % 2),
+        "pairs": lines * pairs,
+        "pairs with shifts": lines * pairs * shifts,
+        "rows of taps": lines * pairs * rows.kernel,
+    }

@@ -75,16 +75,30 @@ def factors(layer: Layer[Weighted]) -> tuple[Array, Array]:
     return multiplier.astype(np.int32), (-1 - shift).astype(np.uint8)
 
 
-def scaling(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
-    """Members from sums to outputs, which all records have."""
+def whole_factors(layer: Layer[Weighted], bits: int) -> Array | None:
+    """What sums are multiplied by, in units of 2⁻ᵇⁱᵗˢ, if no factor needs a shift to be exact.
+
+    The factors of TensorFlow Lite have sixteen bits that are zero.
+    """
+    factor, shift = factors(layer)
+    steps = shift.astype(np.int64) + 32 - bits
+    return (factor >> steps).astype(np.int32) if np.all(factor % (1 << steps) == 0) else None
+
+
+def scaling(layer: Layer[Weighted], sheet: Sheet, bits: int | None = None) -> dict[str, object]:
+    """Members from sums to outputs, which all records have.
+
+    ``bits``: the kernel takes factors without shifts, in units of 2⁻ᵇⁱᵗˢ.
+    """
     channels = layer.output.shape[-1]
     bias = layer.input(2).value.reshape(-1) if layer.has_input(2) else np.zeros(channels)
     factor, shift = factors(layer)
+    whole = whole_factors(layer, bits) if bits is not None else None
     limits = {name: value for name, value in rounding(layer).items() if name != ".round_once"}
     return {
         ".bias": sheet.table("bias", bias.astype(np.int32)),
-        ".factor": sheet.table("factor", factor),
-        ".shift": sheet.table("shift", shift),
+        ".factor": sheet.table("factor", factor if whole is None else whole),
+        ".shift": sheet.table("shift", shift) if whole is None else "NULL",
         **limits,
     }
 
@@ -111,6 +125,7 @@ class ConvInt16Dsp(Kernel[Convolution]):
     constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents, several_filters)
     in_bands = True
     whole: ClassVar[int] = 4  # elements that filters are filled up to
+    factor_bits: ClassVar[int | None] = None  # of factors that need no shift
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -137,7 +152,7 @@ class ConvInt16Dsp(Kernel[Convolution]):
             **geometry(layer),
             ".groups": groups,
             ".weights": self.weights(rows, sheet),
-            **scaling(layer, sheet),
+            **scaling(layer, sheet, self.factor_bits),
         }
         name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
@@ -159,6 +174,7 @@ class ConvInt16Helium(ConvInt16Dsp):
     name = "tinyml_conv_mve_s16"
     sources = ("conv/conv_mve_s16.c",)
     whole = 8
+    factor_bits = 31
 
     def runs_on(self, target: Target) -> bool:
         return target.mve

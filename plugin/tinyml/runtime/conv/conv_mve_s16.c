@@ -22,6 +22,7 @@ struct conv_mve_s16_group {
 	int32_t elements; /* of a filter */
 	int32_t vectors;
 	bool straight;    /* windows inside the input are whole vectors of it, and need no copy */
+	bool flat;        /* and each position of the input is one, in the order of outputs */
 	int16_t *columns; /* copies of four windows */
 };
 
@@ -33,11 +34,11 @@ struct conv_mve_s16_walk {
 	const uint8_t *shift;
 	int32_t vectors;
 	int16_t *y;
-	int32_t step; /* bytes of the output from a position to the next */
-	int32_t pairs;
-	int32_t some;  /* 1: not all outputs of four positions and of both filters are written */
-	int32_t count; /* of positions */
-	int32_t both;  /* 0: a single filter, whose pair is zeros */
+	int32_t step;       /* bytes of the output from a position to the next */
+	const int16_t *end; /* of the outputs of the first position */
+	int32_t rare;       /* SOME and SHIFTS */
+	int32_t count;      /* of positions */
+	int32_t both;       /* 0: a single filter, whose pair is zeros */
 	int16_t low[LANES];
 	int16_t high[LANES];
 };
@@ -48,12 +49,15 @@ TINYML_OFFSET(struct conv_mve_s16_walk, shift, 24);
 TINYML_OFFSET(struct conv_mve_s16_walk, vectors, 28);
 TINYML_OFFSET(struct conv_mve_s16_walk, y, 32);
 TINYML_OFFSET(struct conv_mve_s16_walk, step, 36);
-TINYML_OFFSET(struct conv_mve_s16_walk, pairs, 40);
-TINYML_OFFSET(struct conv_mve_s16_walk, some, 44);
+TINYML_OFFSET(struct conv_mve_s16_walk, end, 40);
+TINYML_OFFSET(struct conv_mve_s16_walk, rare, 44);
 TINYML_OFFSET(struct conv_mve_s16_walk, count, 48);
 TINYML_OFFSET(struct conv_mve_s16_walk, both, 52);
 TINYML_OFFSET(struct conv_mve_s16_walk, low, 56);
 TINYML_OFFSET(struct conv_mve_s16_walk, high, 72);
+
+#define SOME   1 /* not all outputs of four positions and of both filters are written */
+#define SHIFTS 2 /* factors do not contain them */
 
 /* The outputs of pairs of filters at up to four windows. Returns what follows the weights. */
 TINYML_ASSEMBLY static const int8_t *
@@ -61,85 +65,105 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		     struct conv_mve_s16_walk *walk TINYML_UNSEEN)
 {
 	/* clang-format off */
+#define STEP(multiply)                                                                             \
+	"vldrb.s16 q0, [r1], #8\n\t"                                                               \
+	"vldrh.16 q2, [r3], #16\n\t"                                                               \
+	"vldrb.s16 q1, [r1], #8\n\t"                                                               \
+	multiply " r0, q0, q2\n\t"                                                                 \
+	"vldrh.16 q3, [r5], #16\n\t"                                                               \
+	multiply " r8, q1, q2\n\t"                                                                 \
+	multiply " r2, q0, q3\n\t"                                                                 \
+	"vldrh.16 q2, [r7], #16\n\t"                                                               \
+	multiply " r10, q1, q3\n\t"                                                                \
+	multiply " r4, q0, q2\n\t"                                                                 \
+	"vldrh.16 q3, [r9], #16\n\t"                                                               \
+	multiply " r12, q1, q2\n\t"                                                                \
+	multiply " r6, q0, q3\n\t"                                                                 \
+	multiply " lr, q1, q3\n\t"
+	/* Outputs of both filters in turn, and where they go. */
+#define LIMIT                                                                                      \
+	"vqmovnb.s32 q0, q0\n\t"                                                                   \
+	"vqmovnt.s32 q0, q1\n\t"                                                                   \
+	"add r0, r2, #4\n\t"                                                                       \
+	"vmax.s16 q0, q0, q4\n\t"                                                                  \
+	"str r0, [r11, #32]\n\t"                                                                   \
+	"vmin.s16 q0, q0, q5\n\t"                                                                  \
+	"vmov r10, r8, q0[2], q0[0]\n\t"                                                           \
+	"vmov r12, lr, q0[3], q0[1]\n\t"
 	__asm__ volatile(
 		"push {r1, r4-r11, lr}\n\t"
-		"mov r1, r0\n"
-		"1:\n\t" /* a pair of filters */
-		"ldr r11, [sp]\n\t"
-		"ldr r12, [r11, #16]\n\t"
-		"ldrd r0, r8, [r12], #8\n\t"
-		"str r12, [r11, #16]\n\t"
+		"vpush {d8-d11}\n\t"
+		"mov r11, r1\n\t"
+		"mov r1, r0\n\t"
+		"vldrh.16 q4, [r11, #56]\n\t"
+		"vldrh.16 q5, [r11, #72]\n"
+		"1:\n\t" /* a pair of filters: the first vectors, then two at a time */
 		"ldm r11, {r3, r5, r7, r9}\n\t"
 		"ldr r11, [r11, #28]\n\t"
-		"mov r2, r0\n\t"
-		"mov r4, r0\n\t"
-		"mov r6, r0\n\t"
-		"mov r10, r8\n\t"
-		"mov r12, r8\n\t"
-		"mov lr, r8\n"
+		STEP("vmladav.s16")
+		"lsrs r11, r11, #1\n\t"
+		"beq 4f\n\t"
+		"bcc 3f\n"
 		"2:\n\t"
-		"vldrb.s16 q0, [r1], #8\n\t"
-		"vldrh.16 q2, [r3], #16\n\t"
-		"vldrb.s16 q1, [r1], #8\n\t"
-		"vmladava.s16 r0, q0, q2\n\t"
-		"vldrh.16 q3, [r5], #16\n\t"
-		"vmladava.s16 r8, q1, q2\n\t"
-		"vmladava.s16 r2, q0, q3\n\t"
-		"vldrh.16 q2, [r7], #16\n\t"
-		"vmladava.s16 r10, q1, q3\n\t"
-		"vmladava.s16 r4, q0, q2\n\t"
-		"vldrh.16 q3, [r9], #16\n\t"
-		"vmladava.s16 r12, q1, q2\n\t"
-		"vmladava.s16 r6, q0, q3\n\t"
+		STEP("vmladava.s16")
+		"3:\n\t"
+		STEP("vmladava.s16")
 		"subs r11, #1\n\t"
-		"vmladava.s16 lr, q1, q3\n\t"
-		"bne 2b\n\t"
+		"bne 2b\n"
+		"4:\n\t"
+		"ldr r11, [sp, #32]\n\t"
 		"vmov q0[2], q0[0], r4, r0\n\t"
 		"vmov q0[3], q0[1], r6, r2\n\t"
+		"ldrd r2, r3, [r11, #16]\n\t"
 		"vmov q1[2], q1[0], r12, r8\n\t"
 		"vmov q1[3], q1[1], lr, r10\n\t"
-		"ldr r11, [sp]\n\t"
-		"ldrd r2, r3, [r11, #20]\n\t"
 		"ldrd r4, r6, [r2], #8\n\t"
-		"ldrb r8, [r3], #1\n\t"
-		"ldrb r10, [r3], #1\n\t"
-		"strd r2, r3, [r11, #20]\n\t"
-		"mvn r8, r8\n\t" /* products are doubled: one more to the right */
-		"mvn r10, r10\n\t"
-		"vqdmulh.s32 q0, q0, r4\n\t"
-		"vqdmulh.s32 q1, q1, r6\n\t"
-		"vrshl.s32 q0, r8\n\t"
-		"vrshl.s32 q1, r10\n\t"
-		"vldrh.16 q2, [r11, #56]\n\t"
-		"vldrh.16 q3, [r11, #72]\n\t"
-		"vqmovnb.s32 q0, q0\n\t"
-		"vqmovnt.s32 q0, q1\n\t" /* outputs of both filters in turn */
-		"vmax.s16 q0, q0, q2\n\t"
-		"vmin.s16 q0, q0, q3\n\t"
+		"ldrd r8, r10, [r3], #8\n\t"
+		"vadd.i32 q0, q0, r4\n\t"
+		"strd r2, r3, [r11, #16]\n\t"
+		"vadd.i32 q1, q1, r6\n\t"
 		"ldrd r2, r3, [r11, #32]\n\t"
 		"ldrd r4, r6, [r11, #40]\n\t"
-		"vmov r10, r8, q0[2], q0[0]\n\t"
-		"vmov r12, lr, q0[3], q0[1]\n\t"
-		"add r0, r2, #4\n\t"
-		"str r0, [r11, #32]\n\t"
-		"cbnz r6, 4f\n\t"
+		"cbnz r6, 6f\n\t"
+		"vqrdmulh.s32 q0, q0, r8\n\t"
+		"vqrdmulh.s32 q1, q1, r10\n\t"
+		LIMIT
+		"5:\n\t"
 		"str r8, [r2]\n\t"
 		"str lr, [r2, r3]\n\t"
-		"add r2, r2, r3, lsl #1\n\t"
-		"str r10, [r2]\n\t"
-		"str r12, [r2, r3]\n"
-		"3:\n\t"
-		"subs r4, #1\n\t"
-		"str r4, [r11, #40]\n\t"
+		"str r10, [r2, r3, lsl #1]\n\t"
+		"add r2, r3\n\t"
+		"cmp r0, r4\n\t"
+		"str r12, [r2, r3, lsl #1]\n\t"
 		"bne 1b\n\t"
 		"mov r0, r1\n\t"
+		"vpop {d8-d11}\n\t"
 		"pop {r1, r4-r11, pc}\n"
-		"4:\n\t" /* fewer positions, or a single filter */
-		"ldrd r6, r0, [r11, #48]\n"
-		"5:\n\t"
+		"6:\n\t"
+		"lsrs r6, r6, #1\n\t" /* SHIFTS; and the carry is SOME */
+		"bne 7f\n\t"
+		"vqrdmulh.s32 q0, q0, r8\n\t"
+		"vqrdmulh.s32 q1, q1, r10\n\t"
+		"b 8f\n"
+		"7:\n\t"
+		"ldr r12, [r11, #24]\n\t"
+		"ldrb r0, [r12], #1\n\t"
+		"ldrb lr, [r12], #1\n\t"
+		"str r12, [r11, #24]\n\t"
+		"mvn r0, r0\n\t" /* products are doubled: one more to the right */
+		"mvn lr, lr\n\t"
+		"vqdmulh.s32 q0, q0, r8\n\t"
+		"vqdmulh.s32 q1, q1, r10\n\t"
+		"vrshl.s32 q0, r0\n\t"
+		"vrshl.s32 q1, lr\n"
+		"8:\n\t"
+		LIMIT
+		"bcc 5b\n\t"
+		"ldrd r6, r5, [r11, #48]\n" /* fewer positions, or a single filter */
+		"9:\n\t"
 		"strh r8, [r2]\n\t"
 		"lsr r8, r8, #16\n\t"
-		"cmp r0, #0\n\t"
+		"cmp r5, #0\n\t"
 		"it ne\n\t"
 		"strhne r8, [r2, #2]\n\t"
 		"add r2, r3\n\t"
@@ -147,9 +171,15 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"mov lr, r10\n\t"
 		"mov r10, r12\n\t"
 		"subs r6, #1\n\t"
-		"bne 5b\n\t"
-		"b 3b\n\t");
+		"bne 9b\n\t"
+		"cmp r0, r4\n\t"
+		"bne 1b\n\t"
+		"mov r0, r1\n\t"
+		"vpop {d8-d11}\n\t"
+		"pop {r1, r4-r11, pc}\n\t");
 	/* clang-format on */
+#undef STEP
+#undef LIMIT
 }
 
 /* The window at (top, left): where it is in the input, or a copy with zeros for its padding. */
@@ -174,31 +204,67 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 					struct conv_mve_s16_walk *walk, const int8_t *weights,
 					int32_t first_out, int32_t out_c, int16_t *y)
 {
+	const int32_t shifts = p->shift != NULL ? SHIFTS : 0, even = out_c & ~1;
+
 	walk->bias = &p->bias[first_out];
 	walk->factor = &p->factor[first_out];
-	walk->shift = &p->shift[first_out];
+	walk->shift = shifts != 0 ? &p->shift[first_out] : NULL;
 	walk->y = &y[first_out];
-	walk->pairs = out_c / 2;
-	walk->some = walk->count != WINDOWS;
+	walk->end = &walk->y[even];
+	walk->rare = shifts | (walk->count != WINDOWS ? SOME : 0);
 	walk->both = 1;
-	if (walk->pairs > 0) {
+	if (even > 0) {
 		weights = conv_mve_s16_filters(weights, walk);
 	}
-	if (out_c % 2 != 0) { /* nothing is read behind the tables */
-		const int32_t last = first_out + out_c - 1;
+	if (out_c != even) { /* nothing is read behind the tables */
+		const int32_t last = first_out + even;
 		const int32_t bias[2] = {p->bias[last], 0}, factor[2] = {p->factor[last], 0};
-		const uint8_t shift[2] = {p->shift[last], 1};
+		const uint8_t shift[2] = {shifts != 0 ? p->shift[last] : 0, 1};
 
 		walk->bias = bias;
 		walk->factor = factor;
 		walk->shift = shift;
 		walk->y = &y[last];
-		walk->pairs = 1;
-		walk->some = 1;
+		walk->end = &walk->y[2];
+		walk->rare = shifts | SOME;
 		walk->both = 0;
 		weights = conv_mve_s16_filters(weights, walk);
 	}
 	return weights;
+}
+
+/* Where the windows from a position on are: those of four positions. */
+static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
+				 const struct conv_mve_s16_group *g, const int16_t *x, int32_t at,
+				 struct conv_mve_s16_walk *walk)
+{
+	const struct tinyml_window *w = &p->window;
+	int32_t row, col;
+
+	if (g->flat) {
+		const int16_t *from = &x[at * w->in_c + g->first_in];
+
+		for (int32_t j = 0; j < WINDOWS; j++) {
+			walk->windows[j] = j < walk->count ? from : walk->windows[0];
+			from += w->in_c;
+		}
+		return;
+	}
+	row = at / w->out_w;
+	col = at - row * w->out_w;
+	for (int32_t j = 0; j < walk->count; j++) {
+		walk->windows[j] = conv_mve_s16_gather(p, g, x, row * w->stride_h - w->pad_top,
+						       col * w->stride_w - w->pad_left,
+						       &g->columns[j * g->vectors * LANES]);
+		col++;
+		if (col == w->out_w) {
+			col = 0;
+			row++;
+		}
+	}
+	for (int32_t j = walk->count; j < WINDOWS; j++) {
+		walk->windows[j] = walk->windows[0];
+	}
 }
 
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
@@ -218,6 +284,8 @@ void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 		     (g.elements == g.in_c ||
 		      (p->groups == 1 && ((w->kernel_h == 1 && w->dilation_w == 1) ||
 					  (w->in_w == 1 && w->dilation_h == 1))));
+	g.flat = g.straight && g.elements == g.in_c && w->stride_h == 1 && w->stride_w == 1 &&
+		 w->pad_top == 0 && w->pad_left == 0 && w->out_w == w->in_w && w->out_h <= w->in_h;
 	walk.vectors = g.vectors;
 	vst1q_s16(walk.low, vdupq_n_s16(p->out_min));
 	vst1q_s16(walk.high, vdupq_n_s16(p->out_max));
@@ -232,18 +300,7 @@ void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 				const int32_t left = positions - at;
 
 				walk.count = left < WINDOWS ? left : WINDOWS;
-				for (int32_t j = 0; j < walk.count; j++) {
-					const int32_t row = (at + j) / w->out_w;
-					const int32_t col = at + j - row * w->out_w;
-
-					walk.windows[j] = conv_mve_s16_gather(
-						p, &g, x, row * w->stride_h - w->pad_top,
-						col * w->stride_w - w->pad_left,
-						&g.columns[j * g.vectors * LANES]);
-				}
-				for (int32_t j = walk.count; j < WINDOWS; j++) {
-					walk.windows[j] = walk.windows[0];
-				}
+				conv_mve_s16_windows(p, &g, x, at, &walk);
 				next = conv_mve_s16_apply(p, &walk, weights, i * out_c, out_c,
 							  &y[at * w->out_c]);
 			}

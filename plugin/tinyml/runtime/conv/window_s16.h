@@ -3,7 +3,7 @@
 
 /**
  * Copies of windows of int16 elements, in the order of weights, with zeros for padding. The file
- * that includes this has tinyml_copy_s16().
+ * that includes this has tinyml_copy_runs_s16().
  */
 
 #ifndef TINYML_WINDOW_S16_H_
@@ -32,16 +32,6 @@ static inline struct tinyml_taps_s16 tinyml_taps_s16(int32_t start, int32_t taps
 	}
 	inside.count -= inside.first;
 	return inside;
-}
-
-/* A function of its own, which has few values to keep. */
-__attribute__((noinline)) static void tinyml_copy_runs_s16(int16_t *to, int32_t to_step,
-							   const int16_t *from, int32_t from_step,
-							   int32_t run, int32_t runs)
-{
-	for (; runs > 0; runs--, to += to_step, from += from_step) {
-		tinyml_copy_s16(to, from, run);
-	}
 }
 
 /** The window at (top, left) of the `channels` from x on. */

@@ -33,4 +33,17 @@ static inline void tinyml_copy_s16(int16_t *to, const int16_t *from, int32_t cou
 	}
 }
 
+/* Runs of so many elements, whose starts are the steps apart. A function of its own, which has few
+ * values to keep.
+ */
+__attribute__((noinline, unused)) static void tinyml_copy_runs_s16(int16_t *to, int32_t to_step,
+								   const int16_t *from,
+								   int32_t from_step, int32_t run,
+								   int32_t runs)
+{
+	for (; runs > 0; runs--, to += to_step, from += from_step) {
+		tinyml_copy_s16(to, from, run);
+	}
+}
+
 #endif /* TINYML_DSP_S16_H_ */

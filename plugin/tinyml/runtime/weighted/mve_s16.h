@@ -31,4 +31,23 @@ static inline void tinyml_copy_s16(int16_t *to, const int16_t *from, int32_t cou
 	}
 }
 
+/* Runs of so many elements, whose starts are the steps apart. */
+__attribute__((noinline, unused)) static void tinyml_copy_runs_s16(int16_t *to, int32_t to_step,
+								   const int16_t *from,
+								   int32_t from_step, int32_t run,
+								   int32_t runs)
+{
+	const mve_pred16_t some = vctp16q((uint32_t)run);
+
+	if (run > 8) {
+		for (; runs > 0; runs--, to += to_step, from += from_step) {
+			tinyml_copy_s16(to, from, run);
+		}
+		return;
+	}
+	for (; runs > 0; runs--, to += to_step, from += from_step) {
+		vstrhq_p_s16(to, vldrhq_z_s16(from, some), some);
+	}
+}
+
 #endif /* TINYML_MVE_S16_H_ */

@@ -71,7 +71,8 @@ void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 			 void *scratch);
 
 /** The same for cores with Helium. Elements of a filter are filled up to a multiple of 8. Every
- * eight elements of a are followed by those of b. The scratch memory holds four windows.
+ * eight elements of a are followed by those of b. The scratch memory holds four windows. If shift
+ * is NULL, an output is floor(sum * factor / 2^31 + 1/2).
  */
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
@@ -130,6 +131,29 @@ struct tinyml_depthwise_planes_dsp_s16 {
 };
 
 void tinyml_depthwise_planes_dsp_s16(const struct tinyml_depthwise_planes_dsp_s16 *p,
+				     const int16_t *x, int16_t *y, void *scratch);
+
+/**
+ * The same for cores with Helium, eight channels at a time. All tables are filled up with zeros to
+ * a multiple of 8 channels. For every eight channels, weights are (kernel_h, 3, 8), with zeros for
+ * missing taps of a row; of biases, factors and shifts those of the even channels are first. An
+ * output is floor(sum * factor / 2^31 + 1/2), or, with shifts, floor(sum * factor / 2^(31 - shift)
+ * + 1/2). The scratch memory holds rows of eight channels and out_w + 2 positions, or out_w + 3 if
+ * out_w is odd: (kernel_h - 1) * dilation_h + 2 of them.
+ */
+struct tinyml_depthwise_strips_mve_s16 {
+	struct tinyml_window window; /* kernel_w and kernel_h are at most 3, stride_w and dilation_w
+					1 */
+	int16_t out_min;
+	int16_t out_max;
+	bool transposed; /* the window has rows and columns exchanged */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *factor;
+	const int8_t *shift; /* -32 to -2, or NULL: all are 0 */
+};
+
+void tinyml_depthwise_strips_mve_s16(const struct tinyml_depthwise_strips_mve_s16 *p,
 				     const int16_t *x, int16_t *y, void *scratch);
 
 /** The same for dense layers. Filters come in fours, a to d; missing ones are zero. Every two
