@@ -85,7 +85,7 @@ def made(number: int) -> tuple[Graph, Batch]:
 def contenders(layer: Layer, target: Target) -> list[Kernel[Any]]:
     """Our own kernels that may be chosen for a layer; with weights of four bits also those for bytes."""
     kernels = (k for k in kernels_of(type(layer.op)) if k.library is Library.PORTABLE and k.runs_on(target))
-    found = [kernel for kernel in kernels if kernel.refusal(layer) is None]
+    found = [k for k in kernels if k.refusal(layer) is None and not k.weights_are_float16]
     return found[:1] if layer.output.dtype.is_float else found
 
 

@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tests.random_layers.batch import Batch, batch
@@ -35,6 +35,7 @@ from tinyml.memory.plan import plan
 from tinyml.memory.select import Selected, select
 from tinyml.ops.framework.kernel import Library
 from tinyml.pipeline import optimize
+from tinyml.settings.optimize import BALANCED
 
 RECORD = ROOT / "benchmarks" / "random_counts.json"
 MACHINES = layer_counts.MACHINES
@@ -70,7 +71,7 @@ def made(number: int, target_name: str, seed: int = SEED, kind: str | None = Non
     target = next(m.target for m in map(harness.find_machine, MACHINES) if m.target.name == target_name)
     layers = batch(seed, number, kind=kind)
     graph = optimize(layers.graph)
-    selected = select(graph, target, LIBRARIES)
+    selected = select(graph, target, LIBRARIES, goal=replace(BALANCED, float16=kind == "float16"))
     with any_plan(ALIGNMENT):
         placed = plan(graph, selected, False)
     emitted = emit("layers", graph, placed, selected, target, Provenance("layers", "0" * 64, ""))

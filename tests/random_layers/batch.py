@@ -36,6 +36,7 @@ SHARES = {
     "recurrent": 0.03,
     "transposed_four_bits": 0.0,  # only by name: a tenth of the layers with four bits are transposed
     "blocked": 0.0,  # only by name
+    "float16": 0.0,  # float layers with such weights
     "boxes": 0.0,  # the ends of detectors
     "transposed": 0.0,  # the same with int8
     "transposed_int16": 0.0,  # and with int16 activations

@@ -86,6 +86,8 @@ def test_layers(machine: str) -> None:
         ("qemu-cortex-m7", "int16", {"conv_dsp_s16", "depthwise_planes_dsp_s16", "dense_dsp_s16"}),
         ("qemu-cortex-m55", "int16", {"conv_mve_s16", "depthwise_mve_s16", "dense_mve_s16"}),
         ("qemu-cortex-m4", "transposed_int16", {"conv_apart_dsp_s16", "conv_apart_s16"}),
+        ("qemu-cortex-m4", "float16", {"conv_f32_f16", "depthwise_conv_f32_f16", "dense_f32_f16"}),
+        ("qemu-cortex-m55", "float16", {"conv_f32_f16", "depthwise_conv_f32_f16", "dense_f32_f16"}),
         ("qemu-cortex-m55", "grouped", {"conv_groups_mve_s8"}),
         ("qemu-cortex-m55", "transposed", {"conv_apart_mve_s8"}),
         ("qemu-cortex-m55", "transposed_int16", {"conv_apart_mve_s16"}),

@@ -15,8 +15,18 @@ from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.weighted import Weighted
 
-KINDS = ("int8", "four_bits", "int16", "computed_int8", "into_float", "float32", "sparse", "computed")
-REAL = ("float32", "sparse", "computed")
+KINDS = (
+    "int8",
+    "four_bits",
+    "int16",
+    "computed_int8",
+    "into_float",
+    "float32",
+    "float16",
+    "sparse",
+    "computed",
+)
+REAL = ("float32", "float16", "sparse", "computed")
 
 
 def as_kind(graph: Graph, kind: str) -> Graph:
@@ -49,8 +59,10 @@ def as_kind(graph: Graph, kind: str) -> Graph:
                 tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)
             for tensor in (w, *bias):
                 values = (tensor.value / 64).astype(np.float32)
+                place = np.arange(values.size).reshape(values.shape)
+                if kind == "float16" and tensor is w:  # ten bits, so that no scale makes bytes of them
+                    values = (w.value * (4.0 + place % 5) / 256).astype(np.float32)
                 if kind == "sparse":
-                    place = np.arange(values.size).reshape(values.shape)
                     values = np.where(place % 7 == 0 if number % 2 else place % 32 < 8, values, 0)
                 tensors[tensor.name] = Tensor.constant(tensor.name, values)
                 if kind == "computed":

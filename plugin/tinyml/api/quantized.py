@@ -110,7 +110,8 @@ def quantize(
     :param std: divides after the mean, per channel
     :param samples: at most so many samples are used, evenly spread
     :param leaves: the type of the weights in the leaves of trees
-    :param weights: ``int4``: four bits; ``mixed``: four bits where at most ``max_loss`` is lost
+    :param weights: ``int4``: four bits; ``mixed``: four bits where at most ``max_loss`` is lost; ``float16``:
+        the model stays float
     :param max_loss: what ``mixed`` may lose more than int8: ``1`` (points of accuracy), or ``"30dB"`` to keep
     :param test: data that is not used to calibrate, on which the report compares int8, mixed and int4
     :param shapes: shapes of inputs that the model leaves open: ``{"input": (1, 16, 8)}``; default: 1 for

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From a float model and calibration data to an int8 model with a report: the steps in their order."""
+"""From a float model and calibration data to a smaller model with a report: the steps in their order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from tinyml.importers import ModelFile, metadata, read_model, states
 from tinyml.importers.states import with_states
 from tinyml.ir import Shape
 from tinyml.quantize.cheapest import cheapest
+from tinyml.quantize.float16 import float16_layers
 from tinyml.quantize.four_bits import choose
-from tinyml.quantize.improve import find_basis
+from tinyml.quantize.improve import Steps, find_basis
 from tinyml.quantize.layers import chosen
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
@@ -55,7 +56,7 @@ def quantize(
     if request.frontend is not None:
         check_training(request.frontend, facts)
     progress("reading the model", 0, 1)
-    opset = {"int8": OPSET}.get(request.weights, FOUR_BITS_OPSET)
+    opset = {"int8": OPSET, "float16": OPSET}.get(request.weights, FOUR_BITS_OPSET)
     prepared = prepare(file, dict(shapes or {}), opset)
     samples = _samples(prepared, request)
     tested = _samples(prepared, held_out(request)) if request.test else None
@@ -63,6 +64,14 @@ def quantize(
     result = _result(Work(prepared, samples, request, progress), tested)
     _keep_metadata(result.model, facts)
     return result
+
+
+def _halved(work: Work, wanted: Precision) -> frozenset[str]:
+    kept = {node for layer in wanted.floats for node in layer.nodes}
+    names, reasons = float16_layers(work.original, kept)
+    for node, why in reasons.items():
+        work.leave([node], why)
+    return names
 
 
 def _samples(prepared: Prepared, request: Request) -> Samples:
@@ -83,11 +92,14 @@ def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
 def _result(work: Work, tested: Samples | None) -> Quantized:
     floats, int16 = (chosen(work.layers, names) for names in (work.request.keep_float, work.request.int16))
     wanted = Precision(tuple(floats), tuple(int16))
-    steps = find_basis(work, wanted)
+    if work.stays_float:
+        wanted, steps = replace(wanted, float16=_halved(work, wanted)), Steps()
+    else:
+        steps = find_basis(work, wanted)
     choices: tuple[Choice, ...] = ()
     if work.request.auto is not None:
         wanted, choices = cheapest(work, wanted)
-    made = choose(work, wanted) if work.request.weights != "int8" else None
+    made = choose(work, wanted) if work.request.weights in ("mixed", "int4") else None
     if made is not None:
         wanted = made.mixed if work.request.weights == "mixed" else made.int4
     model = work.model(wanted)

@@ -36,6 +36,7 @@ class Precision:
     floats: tuple[FloatLayer, ...] = ()
     int16: tuple[FloatLayer, ...] = ()
     int4: frozenset[str] = frozenset()
+    float16: frozenset[str] = frozenset()  # layers with float16 weights, in a model that is float otherwise
 
 
 def int16_nodes(

@@ -120,6 +120,7 @@ class _Kinds:
         self.work = work
         self.floats, self.int16 = work.floats(wanted), work.int16(wanted)
         self.bytes, self.forests = work.byte_weights(wanted), work.forests(wanted)
+        self.float16 = wanted.float16
         named = {layer.name for layer in chosen(work.layers, work.request.keep_float)}
         self.kept = {
             node: "--keep-float names it" if layer.name in named else "--auto needs it"
@@ -128,6 +129,9 @@ class _Kinds:
         }
 
     def of(self, layer: FloatLayer) -> tuple[str, str]:
+        if self.work.stays_float:
+            small = layer.name in self.float16
+            return ("float16 weights", "") if small else ("float", self.work.why.get(layer.name, ""))
         leaves = self.work.request.leaves
         if layer.name in self.forests:
             return ("int16" if leaves == "int16" else f"int16, {leaves} leaves"), ""
@@ -155,7 +159,8 @@ def _warnings(
         )
     warnings += work.reference.infinite(outcome)
     if all(layer.kind == "float" for layer in layers):
-        warnings.append("no layer is int8: the model stays as it is")
+        small = "has float16 weights" if work.stays_float else "is int8"
+        warnings.append(f"no layer {small}: the model stays as it is")
     if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
         warnings.append(
             f"the float model itself is correct on only {100 * outcome.accuracy_float:.0f} % of the "
@@ -167,6 +172,8 @@ def _warnings(
 
 def _remedies(work: Work, report: Report, wanted: Precision) -> tuple[Remedy, ...]:
     """Other types for the noisiest layers, and real outputs: what each gives, tried on the same data."""
+    if work.stays_float:
+        return ()
     found = []
     widened = {layer.name for layer in work.widened()} if report.weakest() and work.basis.ranges else set()
     candidates = {layer.name: layer for layer in work.candidates()}

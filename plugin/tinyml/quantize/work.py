@@ -20,6 +20,7 @@ from tinyml.quantize.activations import computed_limits
 from tinyml.quantize.biases import other_biases
 from tinyml.quantize.calibrate import Ranges, calibrate, shared
 from tinyml.quantize.export_check import check_export
+from tinyml.quantize.float16 import with_float16
 from tinyml.quantize.forests import shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, find_layers, in_float_surroundings
@@ -72,7 +73,8 @@ class Work:
         self.progress = progress
         self.layers = find_layers(self.original)
         if not self.layers:
-            raise ConfigError("the model has no layer that could be int8", "compile it as it is")
+            kind = "have float16 weights" if self.stays_float else "be int8"
+            raise ConfigError(f"the model has no layer that could {kind}", "compile it as it is")
         self.reference = measure.Reference(self.original, samples, states=self.states)
         if prepared.doubted is not None:
             check_export(prepared.doubted, samples, self.reference.results)
@@ -88,6 +90,11 @@ class Work:
         self.leave(computed_weights(self.original), "its weights are not constants")
         self.leave(computed_limits(self.original), "its limits are not constants")
         self.leave(other_biases(self.original), "its bias differs from row to row")
+
+    @property
+    def stays_float(self) -> bool:
+        """Whether only weights become smaller, and everything is computed in float."""
+        return self.request.weights == "float16"
 
     @property
     def float_anyway(self) -> frozenset[str]:
@@ -116,6 +123,8 @@ class Work:
 
     def model(self, wanted: Precision) -> onnx.ModelProto:
         """The quantised model with these layers in other precisions."""
+        if self.stays_float:
+            return with_float16(self.original, wanted.float16)
         model = onnx.ModelProto()
         model.CopyFrom(self._int8(wanted))
         nibbles = {name: self.basis.nibbles[name] for name in wanted.int4}

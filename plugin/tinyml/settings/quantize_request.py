@@ -28,8 +28,11 @@ LEAVES = ("int16", "int8")
 """The types of the weights in the leaves of trees."""
 
 
-WEIGHTS = ("int8", "mixed", "int4")
-"""The types of the weights of convolutions and dense layers; ``mixed``: four bits where little is lost."""
+WEIGHTS = ("int8", "mixed", "int4", "float16")
+"""The types of the weights of convolutions and dense layers; ``mixed``: four bits where little is lost.
+
+``float16``: the model stays float, and only its weights become smaller.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,11 +93,21 @@ class Request:
             raise ConfigError(
                 f"a maximum loss chooses layers for mixed weights, not for {self.weights}", "--weights mixed"
             )
+        self._check_float16()
         if self.core not in TARGETS or self.core == "host":
             cores = ", ".join(name for name in TARGETS if name != "host")
             raise ConfigError(f"unknown core {self.core!r}", f"one of: {cores}")
         if self.samples < 1:
             raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 is typical")
+
+    def _check_float16(self) -> None:
+        given = {"int16": self.int16, "auto": self.auto, "io int8": self.io == "int8"}
+        used = [name for name, value in given.items() if value]
+        if self.weights == "float16" and used:
+            raise ConfigError(
+                f"a model with float16 weights computes in float, so {used[0]} has no meaning",
+                f"weights other than float16, or no {used[0].partition(' ')[0]}",
+            )
 
     @property
     def files(self) -> list[Path]:
@@ -115,7 +128,9 @@ class Request:
 
     def describe(self) -> str:
         """The choices, without paths: for the provenance comment and the key of the cache."""
-        parts = [f"int8 calibrated on {self.calibration.name}"]
+        half = self.weights == "float16"
+        parts = [f"float16 weights, compared on {self.calibration.name}"] if half else []
+        parts += [] if half else [f"int8 calibrated on {self.calibration.name}"]
         parts += [f"method {self.method}"] if self.method != "auto" else []
         parts += [f"io {self.io}"] if self.io != "float" else []
         parts += [f"keep float {name}" for name in self.keep_float]
@@ -128,7 +143,7 @@ class Request:
         parts += [f"std {_numbers(self.scaling.std)}"] if self.scaling.std else []
         parts += [f"{self.samples} samples"] if self.samples != Request.samples else []
         parts += [f"{self.leaves} leaves"] if self.leaves != Request.leaves else []
-        parts += [f"{self.weights} weights"] if self.weights != Request.weights else []
+        parts += [f"{self.weights} weights"] if self.weights not in (Request.weights, "float16") else []
         parts += [f"lose at most {self.max_loss} by them"] if self.max_loss else []
         parts += [f"costs on a {self.core}"] if self.auto and self.core != Request.core else []
         parts += [f"tested on {self.test.name}"] if self.test else []

@@ -44,6 +44,9 @@ class Quantize(Verb):
     The result is ONNX with QuantizeLinear and DequantizeLinear: weights int8 per channel, activations int8
     with a zero point, biases int32. Float TFLite models become ONNX on the way. Forests of trees compare
     int16 features, and their leaves hold integers.
+
+    With --weights float16 the model stays float, and its weights take half the bytes; the data only serves
+    to state the loss.
     """
 
     name = "quantize"
@@ -53,7 +56,7 @@ class Quantize(Verb):
         parser.add_argument("model", type=Path, metavar="MODEL", help="the float model, .onnx or .tflite")
         parser.add_argument("--calibration", required=True, metavar="DATA", help="real inputs")
         parser.add_argument(
-            "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the int8 model to write"
+            "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the model to write"
         )
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
         for name in SETTINGS:
@@ -94,7 +97,8 @@ class Quantize(Verb):
 
         if args.output.suffix.lower() != ".onnx":
             raise ConfigError(
-                f"the int8 model is an ONNX file, but {args.output} does not end in .onnx", "-o int8.onnx"
+                f"the quantised model is an ONNX file, but {args.output} does not end in .onnx",
+                "-o int8.onnx",
             )
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
