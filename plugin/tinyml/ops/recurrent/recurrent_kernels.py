@@ -135,10 +135,16 @@ def sums_of_24_bits(layer: Layer[RecurrentInt8]) -> bool:
     return all(int(sums.max(initial=0)) * 128 < SUM_LIMIT for sums in rows)
 
 
+def shifts_of_words(layer: Layer[RecurrentInt8]) -> bool:
+    """Recurrent sums are shifted by at most 8 bits, and the factor of the output is at most 1/2."""
+    left, _ = scaling(layer.input(R), layer.op.scale)
+    return left <= 8 and layer.op.out_scale[1] >= 16
+
+
 class RecurrentDsp(RecurrentBytes):
     """Two rows in one int16; copies of input and state are int16."""
 
-    constraints = (sums_of_24_bits,)
+    constraints = (sums_of_24_bits, shifts_of_words)
     element_bytes = 2
     sources = ("recurrent/recurrent_dsp_s8.c", "recurrent/gates_steps_s16.c")
 

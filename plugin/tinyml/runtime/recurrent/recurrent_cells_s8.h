@@ -1,30 +1,22 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/**
- * Steps of RNN, GRU and LSTM on int8. The file that includes this one has, before it, the type of
- * elements in the copies of an input and a state, recurrent_cells_element, and functions:
- * recurrent_cells_padded() says how many elements a copy has, and recurrent_cells_entry() what its
- * assembly needs of that number; recurrent_cells_take() copies an input;
- * recurrent_cells_multiply() computes groups, one after the other;
+/* Steps of RNN, GRU and LSTM on int8 in plain C, group by group. The file that includes this one
+ * has functions before it: recurrent_cells_multiply() computes groups, one after the other;
  * recurrent_cells_gate() makes an int16 in units of 2^-12 of a sum in units of 2^-15;
  * recurrent_cells_tanh() and recurrent_cells_logistic() are functions of such a gate, with what
- * they need of recurrent_cells_curves(); recurrent_cells_saturate16() and
- * recurrent_cells_saturate8() make an int16 or an int8, and recurrent_cells_from_30() an int16 in
- * units of 2^-15 of a product in units of 2^-30.
- */
+ * they need of recurrent_cells_curves(); recurrent_cells_saturate16() makes an int16, and
+ * recurrent_cells_from_30() one in units of 2^-15 of a product in units of 2^-30. */
 
 #ifndef TINYML_RECURRENT_CELLS_S8_H_
 #define TINYML_RECURRENT_CELLS_S8_H_
 
-#include <stddef.h>
-
-#include "recurrent_run_s8.h"
+#include "recurrent_group_s8.h"
 
 /* A state in units of 2^-15 as int8. */
 static inline int32_t recurrent_cells_output(const struct output *to, int32_t h)
 {
-	return recurrent_cells_saturate8((h * to->factor + to->bias) >> to->shift);
+	return recurrent_run_saturate8((h * to->factor + to->bias) >> to->shift);
 }
 
 static inline int32_t recurrent_cells_left(const struct run *run, int32_t first)
@@ -32,14 +24,14 @@ static inline int32_t recurrent_cells_left(const struct run *run, int32_t first)
 	return run->p->hidden - first < ROWS ? run->p->hidden - first : ROWS;
 }
 
-static void recurrent_cells_step_rnn(const struct run *run)
+static void recurrent_cells_step_rnn(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		recurrent_cells_element *const next = &run->next[j];
+		recurrent_run_element *const next = &run->next[j];
 		const int32_t cells = recurrent_cells_left(run, j);
 		int32_t sums[ROWS];
 
@@ -48,20 +40,20 @@ static void recurrent_cells_step_rnn(const struct run *run)
 			const int32_t h =
 				recurrent_cells_tanh(&curves, recurrent_cells_gate(sums[i]));
 
-			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
+			next[i] = (recurrent_run_element)recurrent_cells_output(&to, h);
 		}
 	}
 }
 
-static void recurrent_cells_step_lstm(const struct run *run)
+static void recurrent_cells_step_lstm(struct run *run)
 {
 	const struct output to = run->to;
 	const int32_t bits = run->p->cell_bits;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		recurrent_cells_element *const next = &run->next[j];
+		recurrent_run_element *const next = &run->next[j];
 		int16_t *const cell = &run->c[j];
 		const int32_t cells = recurrent_cells_left(run, j);
 		int32_t sums[4][ROWS];
@@ -82,7 +74,7 @@ static void recurrent_cells_step_lstm(const struct run *run)
 			cell[i] = (int16_t)c;
 			c = recurrent_cells_gate((int32_t)((uint32_t)c << bits));
 			c = (out * recurrent_cells_tanh(&curves, c) + (1 << 14)) >> 15;
-			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, c);
+			next[i] = (recurrent_run_element)recurrent_cells_output(&to, c);
 		}
 	}
 }
@@ -94,14 +86,14 @@ static inline int32_t recurrent_cells_renewed(int32_t update, int32_t fresh, int
 }
 
 /* The reset gate is applied to the product of matrix and state. */
-static void recurrent_cells_step_gru_linear(const struct run *run)
+static void recurrent_cells_step_gru_linear(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		recurrent_cells_element *const next = &run->next[j];
+		recurrent_run_element *const next = &run->next[j];
 		int16_t *const wide = &run->c[j];
 		const int32_t *const again = &run->p->again[j];
 		const int32_t cells = recurrent_cells_left(run, j);
@@ -122,20 +114,20 @@ static void recurrent_cells_step_gru_linear(const struct run *run)
 			const int32_t h = recurrent_cells_renewed(update, fresh, wide[i]);
 
 			wide[i] = (int16_t)h;
-			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
+			next[i] = (recurrent_run_element)recurrent_cells_output(&to, h);
 		}
 	}
 }
 
 /* The reset gate is applied to the state, so all of them come first. */
-static void recurrent_cells_step_gru(const struct run *run)
+static void recurrent_cells_step_gru(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 	struct recurrent_cells_curves curves = recurrent_cells_curves();
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		recurrent_cells_element *const masked = &run->masked[j];
+		recurrent_run_element *const masked = &run->masked[j];
 		int16_t *const wide = &run->c[j], *const update = &run->update[j];
 		const int32_t cells = recurrent_cells_left(run, j);
 
@@ -149,18 +141,18 @@ static void recurrent_cells_step_gru(const struct run *run)
 
 			update[i] = (int16_t)recurrent_cells_logistic(
 				&curves, recurrent_cells_gate(sums[0][i]));
-			masked[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
+			masked[i] = (recurrent_run_element)recurrent_cells_output(&to, h);
 		}
-		recurrent_run_skip(run, &group, 1);
+		recurrent_group_skip(run, &group, 1);
 	}
-	group = recurrent_run_first(run, run->masked);
+	group = recurrent_group_first(run, run->masked);
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		recurrent_cells_element *const next = &run->next[j];
+		recurrent_run_element *const next = &run->next[j];
 		int16_t *const wide = &run->c[j], *const update = &run->update[j];
 		const int32_t cells = recurrent_cells_left(run, j);
 		int32_t sums[ROWS];
 
-		recurrent_run_skip(run, &group, 2);
+		recurrent_group_skip(run, &group, 2);
 		recurrent_cells_multiply(&group, sums, 1);
 		for (int32_t i = 0; i < cells; i++) {
 			const int32_t fresh =
@@ -168,7 +160,7 @@ static void recurrent_cells_step_gru(const struct run *run)
 			const int32_t h = recurrent_cells_renewed(update[i], fresh, wide[i]);
 
 			wide[i] = (int16_t)h;
-			next[i] = (recurrent_cells_element)recurrent_cells_output(&to, h);
+			next[i] = (recurrent_run_element)recurrent_cells_output(&to, h);
 		}
 	}
 }

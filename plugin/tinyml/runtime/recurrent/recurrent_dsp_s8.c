@@ -1,273 +1,295 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* RNN, GRU and LSTM on int8 with DSP instructions: two rows in one int16 (pairs_s8.h). Copies of
- * input and state are int16, so that no word of them is unpacked twice: 14 instructions for 16
- * products. The gates of four cells are computed in one call. */
+/* RNN, GRU and LSTM on int8 with DSP instructions: four cells at a time, whose gates are pairs of
+ * int16 in a word. */
 
 #include <tinyml/tinyml.h>
 
 #if TINYML_CORE_DSP
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <tinyml/recurrent_s8.h>
 
-#include "../weighted/assembly.h"
-#include "recurrent_group_s8.h"
+#include "recurrent_dsp_copies_s8.h"
+#include "recurrent_dsp_pairs_s8.h"
+#include "recurrent_dsp_unit_s8.h"
+#include "recurrent_run_s8.h"
 
-TINYML_OFFSET(struct group, w, 0);
-TINYML_OFFSET(struct group, x, 4);
-TINYML_OFFSET(struct group, x_end, 8);
-TINYML_OFFSET(struct group, x_entry, 12);
-TINYML_OFFSET(struct group, r, 16);
-TINYML_OFFSET(struct group, h, 20);
-TINYML_OFFSET(struct group, h_end, 24);
-TINYML_OFFSET(struct group, h_entry, 28);
-TINYML_OFFSET(struct group, x_left, 32);
-TINYML_OFFSET(struct group, rows, 36);
-TINYML_OFFSET(struct group, h_left, 40);
-TINYML_OFFSET(struct group, sums, 44);
-TINYML_OFFSET(struct group, sums_end, 48);
-TINYML_OFFSET(struct group, from_x, 52);
-
-typedef int16_t recurrent_cells_element;
-
-#define CODE_OF_FOUR 56 /* bytes of assembly for four elements of four rows */
-
-static inline int32_t recurrent_cells_padded(int32_t count)
+/* Before the first gate of a step. */
+static inline struct unit *recurrent_dsp_first(struct run *run, const int16_t *h)
 {
-	return (count + 3) & ~3;
+	struct unit *const unit = &run->own.unit;
+
+	unit->r = run->p->r;
+	unit->h = h;
+	unit->h_end = h + run->hidden;
+	unit->w = run->p->w;
+	unit->x = run->x;
+	unit->x_end = run->x + run->inputs;
+	unit->rows = run->p->rows;
+	return unit;
 }
 
-/* The first four elements come before the loop over sixteen, which is entered so that it ends with
- * the last ones.
- */
-static inline int32_t recurrent_cells_entry(int32_t padded)
-{
-	const int32_t rest = (padded >> 2) - 1;
-
-	return CODE_OF_FOUR * (rest == 0 ? 4 : -rest & 3);
-}
-
-static inline void recurrent_cells_take(int16_t *to, const int8_t *x, int32_t count)
-{
-	for (; count >= 4; count -= 4, x += 4, to += 4) {
-		int32_t even, odd, first, second;
-
-		/* clang-format off */
-		__asm__("ldr %1, [%4]\n\t"
-			"sxtb16 %0, %1\n\t"
-			"sxtb16 %1, %1, ror #8\n\t"
-			"pkhbt %2, %0, %1, lsl #16\n\t"
-			"pkhtb %3, %1, %0, asr #16\n\t"
-			: "=&r"(even), "=&r"(odd), "=&r"(first), "=r"(second)
-			: "r"(x), "m"(*(const int8_t (*)[4])(const void *)x));
-		/* clang-format on */
-		memcpy(to, &first, 4);
-		memcpy(to + 2, &second, 4);
-	}
-	for (int32_t i = 0; i < count; i++) {
-		to[i] = x[i];
-	}
-}
-
-static inline int32_t recurrent_cells_saturate16(int32_t x)
-{
-	int32_t limited;
-
-	__asm__("ssat %0, #16, %1" : "=r"(limited) : "r"(x));
-	return limited;
-}
-
-static inline int32_t recurrent_cells_from_30(int32_t x)
-{
-	int32_t limited;
-
-	__asm__("ssat %0, #16, %1, asr #15" : "=r"(limited) : "r"(x));
-	return limited;
-}
-
-static inline int32_t recurrent_cells_saturate8(int32_t x)
-{
-	int32_t limited;
-
-	__asm__("ssat %0, #8, %1" : "=r"(limited) : "r"(x));
-	return limited;
-}
-
-static inline int32_t recurrent_cells_gate(int32_t sum)
-{
-	int32_t limited;
-
-	__asm__("ssat %0, #16, %1, asr #3" : "=r"(limited) : "r"(sum));
-	return limited;
-}
-
-/* What the functions of gates keep in registers. */
-struct recurrent_cells_curves {
-	const int32_t *middle; /* of the table */
-	int32_t wide;          /* 2^8 in the low half; the share of a step in the high half */
-	int32_t narrow;        /* 2^7 */
+/* What steps of LSTM keep in registers. */
+struct lstm {
+	struct scale to;
+	const int32_t *middle; /* of the table of tanh */
+	int32_t tanh_bits;
+	int32_t bits;  /* integer bits of a cell */
+	int32_t start; /* a half of a cell's last bit, before a product loses `bits` */
 };
 
-static inline struct recurrent_cells_curves recurrent_cells_curves(void)
+/* One cell of a pair; the result is the state after a step. */
+static inline __attribute__((always_inline)) int32_t recurrent_dsp_lstm(struct lstm *lstm, bool top,
+									const uint32_t *gates,
+									uint32_t fresh,
+									uint32_t cell, int32_t *c)
 {
-	struct recurrent_cells_curves curves = {&tinyml_tanh_steps_s16[256], 1 << 8, 1 << 7};
+	const uint32_t in = gates[0], out = gates[2], forget = gates[4];
+	const int32_t new = recurrent_dsp_pairs_product(top, in, fresh, lstm->start) >> lstm->bits;
+	int32_t kept = recurrent_dsp_pairs_product(top, forget, cell, new);
+	int32_t h;
 
-	__asm__("" : "+r"(curves.middle)); /* one address, which no index adds to */
-	return curves;
+	__asm__("ssat %0, #16, %1, asr #15" : "=r"(kept) : "r"(kept));
+	*c = kept;
+	h = (int32_t)((uint32_t)kept << lstm->bits);
+	__asm__("ssat %0, #16, %1, asr #3" : "=r"(h) : "r"(h));
+	h = recurrent_dsp_pairs_curve(lstm->middle, &lstm->tanh_bits, h);
+	h = top ? recurrent_dsp_pairs_tb(out, (uint32_t)h, HALF)
+		: recurrent_dsp_pairs_bb(out, (uint32_t)h, HALF);
+	return recurrent_dsp_pairs_output(&lstm->to, h >> 15);
 }
 
-/* Between an element of the table and the next one: the element times 2^bits and its step times the
- * low bits of x, in one instruction.
- */
-static inline __attribute__((always_inline)) int32_t
-recurrent_cells_tanh(struct recurrent_cells_curves *curves, int32_t x)
+static void recurrent_dsp_step_rnn(struct run *run)
 {
-	const int32_t pair = curves->middle[x >> 7];
-	int32_t sum;
+	const struct scale to = run->own.to;
+	struct unit *const unit = recurrent_dsp_first(run, run->h);
+	int16_t *next = run->next;
 
-	__asm__("bfi %0, %1, #16, #7" : "+r"(curves->narrow) : "r"(x));
-	__asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(pair), "r"(curves->narrow), "r"(1 << 6));
-	return sum >> 7;
+	for (; next != run->next + run->hidden; next += ROWS) {
+		const uint64_t h = recurrent_dsp_unit_gate(unit, 0);
+		const uint32_t low = (uint32_t)h, high = (uint32_t)(h >> 32);
+
+		recurrent_dsp_pairs_store(
+			next, recurrent_dsp_pairs_outputs(&to, (int16_t)low, (int32_t)low >> 16));
+		recurrent_dsp_pairs_store(
+			next + 2,
+			recurrent_dsp_pairs_outputs(&to, (int16_t)high, (int32_t)high >> 16));
+	}
 }
 
-static inline __attribute__((always_inline)) int32_t
-recurrent_cells_logistic(struct recurrent_cells_curves *curves, int32_t x)
+/* Two cells of LSTM, of four; `gates`: its input, output and forget gates, by fours. */
+static inline __attribute__((always_inline)) void
+recurrent_dsp_lstm_pair(struct lstm *lstm, const uint32_t *gates, uint32_t fresh, int16_t *cell,
+			int16_t *next)
 {
-	const int32_t pair = curves->middle[x >> 8];
-	int32_t sum;
+	const uint32_t kept = recurrent_dsp_pairs_load(cell);
+	int32_t c[2], h[2];
 
-	__asm__("bfi %0, %1, #16, #8" : "+r"(curves->wide) : "r"(x));
-	__asm__("smlad %0, %1, %2, %3"
-		: "=r"(sum)
-		: "r"(pair), "r"(curves->wide), "r"((1 << 7) + (1 << 23)));
-	return sum >> 9;
+	h[0] = recurrent_dsp_lstm(lstm, false, gates, fresh, kept, &c[0]);
+	h[1] = recurrent_dsp_lstm(lstm, true, gates, fresh, kept, &c[1]);
+	recurrent_dsp_pairs_store(cell, recurrent_dsp_pairs_pair(c[0], c[1]));
+	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_pair(h[0], h[1]));
 }
 
-/* The groups up to sums_end: sums of products with the input, scaled and pushed; then those with
- * the state, added to them.
- *
- * r0 weights, r1 elements, r2 their end, r3 and r12 four elements, r4 to r7 sums, r8 to r11
- * weights, lr the group
- */
-TINYML_ASSEMBLY static void recurrent_dsp_groups(struct group *group TINYML_UNSEEN)
+static void recurrent_dsp_step_lstm(struct run *run)
 {
-	/* clang-format off */
-#define PRODUCTS(add, a, b, x)                                                                     \
-	add("r4", a, x)                                                                            \
-	"sxtb16 " a ", " a "\n\t"                                                                  \
-	add("r6", b, x)                                                                            \
-	"sxtb16 " b ", " b "\n\t"                                                                  \
-	add("r5", a, x)                                                                            \
-	add("r7", b, x)
-#define FIRST(sum, a, x) "smuad " sum ", " a ", " x "\n\t"
-#define MORE(sum, a, x)  "smlad " sum ", " a ", " x ", " sum "\n\t"
-#define FOUR(add)                                                                                  \
-	"ldmia.w r0!, {r8-r11}\n\t"                                                                \
-	"ldrd r3, r12, [r1], #8\n\t"                                                               \
-	PRODUCTS(add, "r8", "r9", "r3")                                                            \
-	PRODUCTS(MORE, "r10", "r11", "r12")
-#define PART(weights, entry)                                                                       \
-	FOUR(FIRST)                                                                                \
-	"ldr r12, [lr, #" entry "]\n\t"                                                            \
-	"4:\n\t"                                                                                   \
-	"add pc, r12\n\t" /* from 4 bytes after this instruction */                                \
-	"nop\n\t"                                                                                  \
-	"1:\n\t"                                                                                   \
-	TINYML_CODE_BYTES("4b", "1b", 4)                                                           \
-	FOUR(MORE)                                                                                 \
-	FOUR(MORE)                                                                                 \
-	FOUR(MORE)                                                                                 \
-	FOUR(MORE)                                                                                 \
-	"2:\n\t"                                                                                   \
-	TINYML_CODE_BYTES("1b", "2b", 4 * CODE_OF_FOUR)                                            \
-	"cmp r1, r2\n\t"                                                                           \
-	"bne 1b\n\t"                                                                               \
-	"str r0, [lr, #" weights "]\n\t"                                                           \
-	"sub r4, r4, r5\n\t"                                                                       \
-	"sub r6, r6, r7\n\t"                                                                       \
-	"asr r4, r4, #8\n\t"                                                                       \
-	"asr r6, r6, #8\n\t"
-#define SHIFT                                                                                      \
-	"lsl r4, r4, r2\n\t"                                                                       \
-	"lsl r5, r5, r2\n\t"                                                                       \
-	"lsl r6, r6, r2\n\t"                                                                       \
-	"lsl r7, r7, r2\n\t"
-	__asm__ volatile(
-		"push {r4-r11, lr}\n\t"
-		"mov lr, r0\n\t"
-		"5:\n\t"
-		"ldm.w lr, {r0-r2}\n\t" /* w, x, x_end */
-		PART("0", "12")
-		"ldrd r2, r3, [lr, #32]\n\t" /* x_left, rows */
-		SHIFT
-		"ldmia.w r3!, {r8-r11}\n\t" /* biases */
-		"ldm.w r3, {r1, r2, r3, r12}\n\t"
-		"smmla r4, r4, r1, r8\n\t"
-		"smmla r5, r5, r2, r9\n\t"
-		"smmla r6, r6, r3, r10\n\t"
-		"smmla r7, r7, r12, r11\n\t"
-		"push {r4-r7}\n\t"
-		"ldrd r0, r1, [lr, #16]\n\t" /* r, h */
-		"ldr r2, [lr, #24]\n\t"      /* h_end */
-		PART("16", "28")
-		"ldrd r3, r2, [lr, #36]\n\t" /* rows, h_left */
-		SHIFT
-		"adds r3, #32\n\t"
-		"ldmia.w r3!, {r8-r11}\n\t"
-		"str r3, [lr, #36]\n\t"
-		"pop {r1, r2, r3, r12}\n\t"
-		"smmla r4, r4, r8, r1\n\t"
-		"smmla r5, r5, r9, r2\n\t"
-		"smmla r6, r6, r10, r3\n\t"
-		"smmla r7, r7, r11, r12\n\t"
-		"ldrd r8, r9, [lr, #44]\n\t" /* sums, sums_end */
-		"stmia.w r8!, {r4-r7}\n\t"
-		"str r8, [lr, #44]\n\t"
-		"cmp r8, r9\n\t"
-		"bne 5b\n\t"
-		"add r0, lr, #52\n\t"
-		"stm.w r0, {r1, r2, r3, r12}\n\t" /* from_x */
-		"pop {r4-r11, pc}\n\t");
-	/* clang-format on */
-#undef SHIFT
-#undef PART
-#undef FOUR
-#undef MORE
-#undef FIRST
-#undef PRODUCTS
+	struct lstm lstm = {run->own.to, &tinyml_tanh_steps_s16[256], 1 << 7, run->p->cell_bits,
+			    HALF * (1 << run->p->cell_bits)};
+	uint32_t gates[6];
+	struct spans spans;
+	struct unit *const unit = recurrent_dsp_first(run, run->h);
+	int16_t *next = run->next;
+
+	recurrent_dsp_pairs_spans(&spans, run);
+	unit->to_end = gates + 6;
+	for (int32_t span = 0; span < 2; span++) {
+		int16_t *const end = spans.end[span];
+		int16_t *c = spans.c[span];
+
+		for (; next != end; next += ROWS, c += ROWS) {
+			uint64_t fresh;
+
+			unit->to = gates;
+			recurrent_dsp_unit_logistic(unit);
+			fresh = recurrent_dsp_unit_gate(unit, 0);
+			recurrent_dsp_lstm_pair(&lstm, gates, (uint32_t)fresh, c, next);
+			recurrent_dsp_lstm_pair(&lstm, gates + 1, (uint32_t)(fresh >> 32), c + 2,
+						next + 2);
+		}
+	}
+	recurrent_dsp_pairs_keep(&spans, run);
 }
 
-static inline void recurrent_cells_multiply(struct group *group, int32_t *sums, int32_t groups)
+/* Two of GRU's states after a step: their part of the update gate, the rest of the fresh ones. */
+static inline __attribute__((always_inline)) void recurrent_dsp_renew(const struct scale *to,
+								      uint32_t update,
+								      uint32_t fresh,
+								      int16_t *state, int16_t *next)
 {
-	group->sums = sums;
-	group->sums_end = sums + groups * ROWS;
-	recurrent_dsp_groups(group);
+	const uint32_t rest = update ^ 0x80008000u; /* 2^15 less, negative */
+	const uint32_t old = recurrent_dsp_pairs_load(state);
+	uint32_t minus;
+	int32_t first, second;
+
+	__asm__("ssub16 %0, %1, %2" : "=r"(minus) : "r"(0), "r"(fresh));
+	first = recurrent_dsp_pairs_bb(rest, minus, recurrent_dsp_pairs_bb(update, old, HALF)) >>
+		15;
+	second = recurrent_dsp_pairs_tt(rest, minus, recurrent_dsp_pairs_tt(update, old, HALF)) >>
+		 15;
+	recurrent_dsp_pairs_store(state, recurrent_dsp_pairs_pair(first, second));
+	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_outputs(to, first, second));
 }
 
-#include "recurrent_cells_s8.h"
+/* Two fresh states of GRU: the reset gate is applied to what the states add. */
+static inline __attribute__((always_inline)) uint32_t recurrent_dsp_reset(const int32_t *middle,
+									  int32_t *tanh_bits,
+									  uint32_t reset,
+									  uint32_t from_h,
+									  const int32_t *from_x)
+{
+	int32_t first = recurrent_dsp_pairs_bb(reset, from_h, HALF) >> 15;
+	int32_t second = recurrent_dsp_pairs_tt(reset, from_h, HALF) >> 15;
+
+	first = recurrent_dsp_pairs_saturate16(first + (from_x[0] >> 3));
+	second = recurrent_dsp_pairs_saturate16(second + (from_x[1] >> 3));
+	first = recurrent_dsp_pairs_curve(middle, tanh_bits, first);
+	second = recurrent_dsp_pairs_curve(middle, tanh_bits, second);
+	return recurrent_dsp_pairs_pair(first, second);
+}
+
+/* The reset gate is applied to the product of matrix and state. */
+static void recurrent_dsp_step_gru_linear(struct run *run)
+{
+	const int32_t whole = run->p->hidden & -ROWS;
+	const struct scale to = run->own.to;
+	int32_t last[ROWS] = {0}, tanh_bits = 1 << 7;
+	uint32_t gates[4];
+	struct spans spans;
+	struct unit *const unit = recurrent_dsp_first(run, run->h);
+	int16_t *next = run->next;
+
+	recurrent_dsp_pairs_spans(&spans, run);
+	unit->to_end = gates + 4;
+	for (int32_t i = whole; i < run->p->hidden; i++) {
+		last[i - whole] = run->p->again[i];
+	}
+	for (int32_t span = 0; span < 2; span++) {
+		int16_t *const end = spans.end[span];
+		int16_t *c = spans.c[span];
+
+		unit->again = span == 0 ? run->p->again : last;
+		for (; next != end; next += ROWS, c += ROWS) {
+			uint64_t back;
+			uint32_t fresh;
+
+			unit->to = gates;
+			recurrent_dsp_unit_logistic(unit);
+			back = recurrent_dsp_unit_gate(unit, 1);
+			fresh = recurrent_dsp_reset(unit->middle, &tanh_bits, gates[2],
+						    (uint32_t)back, unit->from_x);
+			recurrent_dsp_renew(&to, gates[0], fresh, c, next);
+			fresh = recurrent_dsp_reset(unit->middle, &tanh_bits, gates[3],
+						    (uint32_t)(back >> 32), unit->from_x + 2);
+			recurrent_dsp_renew(&to, gates[1], fresh, c + 2, next + 2);
+		}
+	}
+	recurrent_dsp_pairs_keep(&spans, run);
+}
+
+/* Two of GRU's states as the matrix reads them: after the reset gate. */
+static inline __attribute__((always_inline)) void
+recurrent_dsp_mask(const struct scale *to, uint32_t reset, const int16_t *state, int16_t *masked)
+{
+	const uint32_t old = recurrent_dsp_pairs_load(state);
+	const int32_t first = recurrent_dsp_pairs_bb(reset, old, HALF) >> 15;
+	const int32_t second = recurrent_dsp_pairs_tt(reset, old, HALF) >> 15;
+
+	recurrent_dsp_pairs_store(masked, recurrent_dsp_pairs_outputs(to, first, second));
+}
+
+/* Past so many gates of four cells. */
+static inline void recurrent_dsp_skip(const struct run *run, struct unit *unit, int32_t gates)
+{
+	unit->w += 2 * gates * run->inputs;
+	unit->r += 2 * gates * run->hidden;
+	unit->rows += 3 * ROWS * gates;
+}
+
+/* The reset gate is applied to the state, so all of them come first. */
+static void recurrent_dsp_step_gru(struct run *run)
+{
+	const int32_t whole = run->p->hidden & -ROWS;
+	const struct scale to = run->own.to;
+	int16_t *const updates[2] = {run->update, (int16_t[ROWS]){0}};
+	uint32_t gates[4];
+	struct spans spans;
+	struct unit *const unit = recurrent_dsp_first(run, run->h);
+	int16_t *next = run->next;
+
+	recurrent_dsp_pairs_spans(&spans, run);
+	unit->to_end = gates + 4;
+	for (int32_t span = 0; span < 2; span++) {
+		int16_t *const end = spans.end[span];
+		int16_t *update = updates[span], *masked = run->masked + (span == 0 ? 0 : whole);
+		const int16_t *c = spans.c[span];
+
+		for (; next != end; next += ROWS) {
+			unit->to = gates;
+			recurrent_dsp_unit_logistic(unit);
+			recurrent_dsp_skip(run, unit, 1);
+			recurrent_dsp_pairs_store(update, gates[0]);
+			recurrent_dsp_pairs_store(update + 2, gates[1]);
+			recurrent_dsp_mask(&to, gates[2], c, masked);
+			recurrent_dsp_mask(&to, gates[3], c + 2, masked + 2);
+			update += ROWS;
+			masked += ROWS;
+			c += ROWS;
+		}
+	}
+	recurrent_dsp_first(run, run->masked);
+	recurrent_dsp_skip(run, unit, 2);
+	next = run->next;
+	for (int32_t span = 0; span < 2; span++) {
+		int16_t *const end = spans.end[span];
+		const int16_t *update = updates[span];
+		int16_t *c = spans.c[span];
+
+		for (; next != end; next += ROWS, c += ROWS, update += ROWS) {
+			const uint64_t fresh = recurrent_dsp_unit_gate(unit, 0);
+
+			recurrent_dsp_skip(run, unit, 2);
+			recurrent_dsp_renew(&to, recurrent_dsp_pairs_load(update), (uint32_t)fresh,
+					    c, next);
+			recurrent_dsp_renew(&to, recurrent_dsp_pairs_load(update + 2),
+					    (uint32_t)(fresh >> 32), c + 2, next + 2);
+		}
+	}
+	recurrent_dsp_pairs_keep(&spans, run);
+}
 
 void tinyml_rnn_dsp_s8(const struct tinyml_recurrent_s8 *p,
 		       const struct tinyml_recurrent_tensors *t)
 {
-	recurrent_run_all(p, t, false, recurrent_cells_step_rnn);
+	recurrent_run_all(p, t, false, recurrent_dsp_step_rnn);
 }
 
 void tinyml_gru_dsp_s8(const struct tinyml_recurrent_s8 *p,
 		       const struct tinyml_recurrent_tensors *t)
 {
 	recurrent_run_all(p, t, true,
-			  p->again != NULL ? recurrent_cells_step_gru_linear
-					   : recurrent_cells_step_gru);
+			  p->again != NULL ? recurrent_dsp_step_gru_linear
+					   : recurrent_dsp_step_gru);
 }
 
 void tinyml_recurrent_lstm_dsp_s8(const struct tinyml_recurrent_s8 *p,
 				  const struct tinyml_recurrent_tensors *t)
 {
-	recurrent_run_all(p, t, false, recurrent_cells_step_lstm);
+	recurrent_run_all(p, t, false, recurrent_dsp_step_lstm);
 }
 
 #endif /* TINYML_CORE_DSP */

@@ -11,29 +11,36 @@
 #include <arm_mve.h>
 #include <stdint.h>
 
-typedef int8_t recurrent_cells_element;
+#include <tinyml/recurrent_s8.h>
 
-static inline int32_t recurrent_cells_padded(int32_t count)
+typedef int8_t recurrent_run_element;
+
+static inline int32_t recurrent_run_padded(int32_t count)
 {
 	return (count + 15) & ~15;
 }
 
-static inline int32_t recurrent_cells_entry(int32_t padded)
+static inline void recurrent_mve_copy(int8_t *to, const int8_t *from, int32_t count)
 {
-	(void)padded;
-	return 0;
-}
-
-static inline void recurrent_cells_take(int8_t *to, const int8_t *x, int32_t count)
-{
-	for (; count > 0; count -= 16, x += 16, to += 16) {
+	for (; count > 0; count -= 16, from += 16, to += 16) {
 		const mve_pred16_t some = vctp8q((uint32_t)count);
 
-		vstrbq_p_s8(to, vldrbq_z_s8(x, some), some);
+		vstrbq_p_s8(to, vldrbq_z_s8(from, some), some);
 	}
 }
 
-static inline int32_t recurrent_cells_saturate8(int32_t x)
+static inline void recurrent_run_take(int8_t *to, const int8_t *x,
+				      const struct tinyml_recurrent_s8 *p)
+{
+	recurrent_mve_copy(to, x, p->inputs);
+}
+
+static inline void recurrent_run_give(int8_t *y, const int8_t *h, int32_t count)
+{
+	recurrent_mve_copy(y, h, count);
+}
+
+static inline int32_t recurrent_run_saturate8(int32_t x)
 {
 	int32_t limited;
 
@@ -41,7 +48,18 @@ static inline int32_t recurrent_cells_saturate8(int32_t x)
 	return limited;
 }
 
-#include "recurrent_run_s8.h"
+/* Nothing else is the same in every step. */
+struct own {
+	char none;
+};
+
+static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p)
+{
+	(void)own;
+	(void)p;
+}
+
+#include "recurrent_group_s8.h"
 
 /* What a group adds to its gates. */
 struct parts {
@@ -131,10 +149,10 @@ static inline void recurrent_mve_put(int8_t *y, const struct output *to, int32x4
 	vstrbq_p_s32(y, h, some);
 }
 
-static void recurrent_mve_step_rnn(const struct run *run)
+static void recurrent_mve_step_rnn(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
@@ -144,11 +162,11 @@ static void recurrent_mve_step_rnn(const struct run *run)
 	}
 }
 
-static void recurrent_mve_step_lstm(const struct run *run)
+static void recurrent_mve_step_lstm(struct run *run)
 {
 	const struct output to = run->to;
 	const int32_t bits = run->p->cell_bits;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
@@ -179,10 +197,10 @@ static inline void recurrent_mve_renew(const struct run *run, const struct outpu
 }
 
 /* The reset gate is applied to the product of matrix and state. */
-static void recurrent_mve_step_gru_linear(const struct run *run)
+static void recurrent_mve_step_gru_linear(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
@@ -199,10 +217,10 @@ static void recurrent_mve_step_gru_linear(const struct run *run)
 }
 
 /* The reset gate is applied to the state, so all of them come first. */
-static void recurrent_mve_step_gru(const struct run *run)
+static void recurrent_mve_step_gru(struct run *run)
 {
 	const struct output to = run->to;
-	struct group group = recurrent_run_first(run, run->h);
+	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
@@ -212,14 +230,14 @@ static void recurrent_mve_step_gru(const struct run *run)
 
 		vstrhq_p_s32(&run->update[j], update, some);
 		recurrent_mve_put(&run->masked[j], &to, vrshrq_n_s32(h, 15), some);
-		recurrent_run_skip(run, &group, 1);
+		recurrent_group_skip(run, &group, 1);
 	}
-	group = recurrent_run_first(run, run->masked);
+	group = recurrent_group_first(run, run->masked);
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
 		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
 		const int32x4_t update = vldrhq_z_s32(&run->update[j], some);
 
-		recurrent_run_skip(run, &group, 2);
+		recurrent_group_skip(run, &group, 2);
 		recurrent_mve_renew(run, &to, j, update,
 				    recurrent_mve_tanh(recurrent_mve_gates(&group)));
 	}

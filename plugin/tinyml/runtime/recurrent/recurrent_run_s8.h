@@ -1,7 +1,12 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* All steps of all batches of a recurrent layer on int8; see recurrent_cells_s8.h. */
+/* All steps of all batches of a recurrent layer on int8. The file that includes this one has,
+ * before it, the type of elements in the copies of an input and a state, recurrent_run_element,
+ * what else is the same in every step, struct own, and functions: recurrent_run_padded() says how
+ * many elements a copy has; recurrent_run_take() copies an input, and recurrent_run_give() a state
+ * to the output; recurrent_run_saturate8() makes an int8; recurrent_run_prepare() fills struct own.
+ */
 
 #ifndef TINYML_RECURRENT_RUN_S8_H_
 #define TINYML_RECURRENT_RUN_S8_H_
@@ -12,7 +17,7 @@
 
 #include <tinyml/recurrent_s8.h>
 
-#include "recurrent_group_s8.h"
+#define ROWS 4 /* the same gate of so many cells is computed at a time */
 
 /* From units of 2^-15 to the output. */
 struct output {
@@ -25,42 +30,16 @@ struct output {
 struct run {
 	const struct tinyml_recurrent_s8 *p;
 	struct output to;
-	int32_t inputs;                  /* elements of a copy of the input */
-	int32_t hidden;                  /* elements of a copy of the state */
-	recurrent_cells_element *x;      /* the input of this step */
-	recurrent_cells_element *h;      /* the state before it */
-	recurrent_cells_element *next;   /* the state after it */
-	recurrent_cells_element *masked; /* GRU: the state after the reset gate */
-	int16_t *update;                 /* GRU: its update gate */
-	int16_t *c;                      /* cells, or GRU's states */
+	int32_t inputs;                /* elements of a copy of the input */
+	int32_t hidden;                /* elements of a copy of the state */
+	recurrent_run_element *x;      /* the input of this step */
+	recurrent_run_element *h;      /* the state before it */
+	recurrent_run_element *next;   /* the state after it */
+	recurrent_run_element *masked; /* GRU: the state after the reset gate */
+	int16_t *update;               /* GRU: its update gate */
+	int16_t *c;                    /* cells, or GRU's states */
+	struct own own;                /* what else is the same in every step */
 };
-
-/* Before the first group of a step. */
-static inline struct group recurrent_run_first(const struct run *run,
-					       const recurrent_cells_element *h)
-{
-	struct group group;
-
-	group.w = run->p->w;
-	group.x = run->x;
-	group.x_end = run->x + run->inputs;
-	group.x_entry = recurrent_cells_entry(run->inputs);
-	group.r = run->p->r;
-	group.h = h;
-	group.h_end = h + run->hidden;
-	group.h_entry = recurrent_cells_entry(run->hidden);
-	group.rows = run->p->rows;
-	group.x_left = run->p->x_left;
-	group.h_left = run->p->h_left;
-	return group;
-}
-
-static inline void recurrent_run_skip(const struct run *run, struct group *group, int32_t groups)
-{
-	group->w += groups * run->inputs * ROWS;
-	group->r += groups * run->hidden * ROWS;
-	group->rows += groups * 3 * ROWS;
-}
 
 /* The states before the first step of batch n. */
 static inline void recurrent_run_begin(const struct run *run,
@@ -79,18 +58,18 @@ static inline void recurrent_run_begin(const struct run *run,
 		}
 		if (gru) {
 			h = (run->c[i] * run->to.factor + run->to.bias) >> run->to.shift;
-			h = recurrent_cells_saturate8(h);
+			h = recurrent_run_saturate8(h);
 		}
-		run->h[i] = (recurrent_cells_element)h;
+		run->h[i] = (recurrent_run_element)h;
 	}
 }
 
 static inline __attribute__((always_inline)) void
 recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recurrent_tensors *t,
-		  bool gru, void (*step)(const struct run *run))
+		  bool gru, void (*step)(struct run *run))
 {
-	const int32_t inputs = recurrent_cells_padded(p->inputs);
-	const int32_t hidden = recurrent_cells_padded(p->hidden);
+	const int32_t inputs = recurrent_run_padded(p->inputs);
+	const int32_t hidden = recurrent_run_padded(p->hidden);
 	struct run run = {.p = p, .inputs = inputs, .hidden = hidden, .x = t->scratch};
 
 	run.to.factor = p->out_factor;
@@ -100,6 +79,7 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 	run.next = run.h + hidden;
 	run.masked = run.next + hidden;
 	run.update = (int16_t *)(void *)(run.masked + (gru ? hidden : 0));
+	recurrent_run_prepare(&run.own, p);
 	memset(run.x, 0, (size_t)(inputs + (gru ? 3 : 2) * hidden) * sizeof(*run.x));
 	for (int32_t n = 0; n < p->batches; n++) {
 		run.c = t->c != NULL ? &t->c[n * p->hidden] : gru ? run.update + p->hidden : NULL;
@@ -107,18 +87,18 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 		for (int32_t s = 0; s < p->steps; s++) {
 			const int32_t row = (p->reverse ? p->steps - 1 - s : s) * p->batches + n;
 			const int8_t *x = &t->x[row * p->inputs];
-			recurrent_cells_element *states = run.h;
+			recurrent_run_element *states = run.h;
 
-			recurrent_cells_take(run.x, x, p->inputs);
+			recurrent_run_take(run.x, x, p);
 			step(&run);
 			run.h = run.next;
 			run.next = states;
-			for (int32_t i = 0; i < p->hidden && t->y != NULL; i++) {
-				t->y[row * p->hidden + i] = (int8_t)run.h[i];
+			if (t->y != NULL) {
+				recurrent_run_give(&t->y[row * p->hidden], run.h, p->hidden);
 			}
 		}
-		for (int32_t i = 0; i < p->hidden && t->h != NULL; i++) {
-			t->h[n * p->hidden + i] = (int8_t)run.h[i];
+		if (t->h != NULL) {
+			recurrent_run_give(&t->h[n * p->hidden], run.h, p->hidden);
 		}
 	}
 }

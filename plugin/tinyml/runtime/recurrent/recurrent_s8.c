@@ -4,31 +4,46 @@
 /* RNN, GRU and LSTM on int8 in plain C. */
 
 #include <stdint.h>
+#include <string.h>
 
 #include <tinyml/fixed_point.h>
 #include <tinyml/recurrent_s8.h>
 
-#include "recurrent_scaled_s8.h"
+typedef int8_t recurrent_run_element;
 
-typedef int8_t recurrent_cells_element;
-
-static inline int32_t recurrent_cells_padded(int32_t count)
+static inline int32_t recurrent_run_padded(int32_t count)
 {
 	return (count + 3) & ~3;
 }
 
-static inline int32_t recurrent_cells_entry(int32_t padded)
+static inline void recurrent_run_take(int8_t *to, const int8_t *x,
+				      const struct tinyml_recurrent_s8 *p)
 {
-	(void)padded;
-	return 0;
+	memcpy(to, x, (size_t)p->inputs);
 }
 
-static inline void recurrent_cells_take(int8_t *to, const int8_t *x, int32_t count)
+static inline void recurrent_run_give(int8_t *y, const int8_t *h, int32_t count)
 {
-	for (int32_t i = 0; i < count; i++) {
-		to[i] = x[i];
-	}
+	memcpy(y, h, (size_t)count);
 }
+
+static inline int32_t recurrent_run_saturate8(int32_t x)
+{
+	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
+}
+
+/* Nothing else is the same in every step. */
+struct own {
+	char none;
+};
+
+static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p)
+{
+	(void)own;
+	(void)p;
+}
+
+#include "recurrent_scaled_s8.h"
 
 static inline int32_t recurrent_cells_saturate16(int32_t x)
 {
@@ -38,11 +53,6 @@ static inline int32_t recurrent_cells_saturate16(int32_t x)
 static inline int32_t recurrent_cells_from_30(int32_t x)
 {
 	return recurrent_cells_saturate16(x >> 15);
-}
-
-static inline int32_t recurrent_cells_saturate8(int32_t x)
-{
-	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
 }
 
 static inline const int8_t *recurrent_s8_four(const int8_t *w, const int8_t *x, const int8_t *end,

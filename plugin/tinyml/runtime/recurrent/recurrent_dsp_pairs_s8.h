@@ -1,0 +1,127 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Two neighbouring cells of a recurrent layer with DSP instructions: a word has the int16 of both.
+ */
+
+#ifndef TINYML_RECURRENT_DSP_PAIRS_S8_H_
+#define TINYML_RECURRENT_DSP_PAIRS_S8_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "recurrent_dsp_copies_s8.h"
+#include "recurrent_run_s8.h"
+
+#define HALF (1 << 14) /* in units of 2^-15 */
+
+/* Products of the halves of two words, b(ottom) and t(op), are added to a third one. */
+#define PRODUCT(halves)                                                                            \
+	static inline int32_t recurrent_dsp_pairs_##halves(uint32_t a, uint32_t b, int32_t sum)    \
+	{                                                                                          \
+		int32_t result;                                                                    \
+                                                                                                   \
+		__asm__("smla" #halves " %0, %1, %2, %3"                                           \
+			: "=r"(result)                                                             \
+			: "r"(a), "r"(b), "r"(sum));                                               \
+		return result;                                                                     \
+	}
+PRODUCT(bb)
+PRODUCT(tt)
+PRODUCT(tb)
+
+static inline __attribute__((always_inline)) int32_t recurrent_dsp_pairs_product(bool top,
+										 uint32_t a,
+										 uint32_t b,
+										 int32_t sum)
+{
+	return top ? recurrent_dsp_pairs_tt(a, b, sum) : recurrent_dsp_pairs_bb(a, b, sum);
+}
+
+static inline uint32_t recurrent_dsp_pairs_pair(int32_t bottom, int32_t top)
+{
+	uint32_t pair;
+
+	__asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(bottom), "r"(top));
+	return pair;
+}
+
+static inline int32_t recurrent_dsp_pairs_output(const struct scale *to, int32_t h)
+{
+	int32_t y;
+
+	__asm__("smmlar %0, %1, %2, %3" : "=r"(y) : "r"(h), "r"(to->factor), "r"(to->zero));
+	return recurrent_run_saturate8(y);
+}
+
+/* tanh of one int16. `bits` has 2^7 in the low half; the share of a step goes into the high half.
+ */
+static inline __attribute__((always_inline)) int32_t
+recurrent_dsp_pairs_curve(const int32_t *middle, int32_t *bits, int32_t x)
+{
+	const int32_t pair = middle[x >> 7];
+	int32_t sum;
+
+	__asm__("bfi %0, %1, #16, #7" : "+r"(*bits) : "r"(x));
+	__asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(pair), "r"(*bits), "r"(1 << 6));
+	return sum >> 7;
+}
+
+static inline int32_t recurrent_dsp_pairs_saturate16(int32_t x)
+{
+	int32_t limited;
+
+	__asm__("ssat %0, #16, %1" : "=r"(limited) : "r"(x));
+	return limited;
+}
+
+static inline uint32_t recurrent_dsp_pairs_load(const int16_t *from)
+{
+	uint32_t pair;
+
+	memcpy(&pair, from, sizeof(pair));
+	return pair;
+}
+
+static inline void recurrent_dsp_pairs_store(int16_t *to, uint32_t pair)
+{
+	memcpy(to, &pair, sizeof(pair));
+}
+
+/* Two states in units of 2^-15 as int8. */
+static inline uint32_t recurrent_dsp_pairs_outputs(const struct scale *to, int32_t first,
+						   int32_t second)
+{
+	return recurrent_dsp_pairs_pair(recurrent_dsp_pairs_output(to, first),
+					recurrent_dsp_pairs_output(to, second));
+}
+
+/* Cells in two spans: fours, then what is left, which is copied so that it is four too. */
+struct spans {
+	int16_t *c[2];
+	int16_t *end[2]; /* where the next states of a span end */
+	int16_t last[ROWS];
+};
+
+static inline void recurrent_dsp_pairs_spans(struct spans *spans, const struct run *run)
+{
+	const int32_t whole = run->p->hidden & -ROWS;
+
+	*spans = (struct spans){
+		{run->c, spans->last}, {run->next + whole, run->next + run->hidden}, {0}};
+	for (int32_t i = whole; i < run->p->hidden; i++) {
+		spans->last[i - whole] = run->c[i];
+	}
+}
+
+static inline void recurrent_dsp_pairs_keep(const struct spans *spans, const struct run *run)
+{
+	const int32_t whole = run->p->hidden & -ROWS;
+
+	for (int32_t i = whole; i < run->p->hidden; i++) {
+		run->c[i] = spans->last[i - whole];
+	}
+}
+
+#endif /* TINYML_RECURRENT_DSP_PAIRS_S8_H_ */
