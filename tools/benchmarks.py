@@ -31,7 +31,7 @@ from tinyml.bench.peer_table import groups, markdown
 from tinyml.bench.peers import peers
 from tinyml.pipeline import Options
 from tinyml.verbs.bench import CORTEX_M as MACHINES_BY_DEFAULT
-from tools import adapt_section
+from tools import adapt_section, rivals
 from tools.player_section import section
 
 RECORD = ROOT / "benchmarks" / "record.json"
@@ -92,6 +92,7 @@ def page(kept: record.Record) -> str:
         f"{TRANSFORMS}\n{frontends.markdown(frames, frontends.TRANSFORM_MACHINES, transforms=True)}\n\n"
         f"{section(PLAYER)}\n"
         f"{adapt_section.section(ADAPT)}\n"
+        f"{rivals.section()}\n\n"
         f"## Sources of the other runtimes' figures\n\n"
         f"Measured with the same compiler, emulator, models and input (`plugin/tinyml/bench/peers.yaml`).\n\n"
         f"{sources}\n"
