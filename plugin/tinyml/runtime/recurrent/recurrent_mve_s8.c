@@ -60,105 +60,52 @@ static inline void recurrent_run_prepare(struct own *own, const struct tinyml_re
 }
 
 #include "recurrent_group_s8.h"
+#include "recurrent_mve_gates_s8.h"
 
-/* What a group adds to its gates. */
-struct parts {
-	int32x4_t from_x;
-	int32x4_t from_h;
-};
-
-static inline int32x4_t recurrent_mve_four(const int8_t **weights, const int8_t *x,
-					   const int8_t *end)
+/* int16 of four cells in lanes of 32 bits; none after the last cell is read or written. */
+static inline int32x4_t recurrent_mve_load(const int16_t *from, int32_t cells)
 {
-	const int8_t *w = *weights;
-	int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-	int32x4_t sums = vdupq_n_s32(0);
-
-	do { /* a copy has at least one vector */
-		const int8x16_t elements = vldrbq_s8(x);
-
-		s0 = vmladavaq_s8(s0, elements, vldrbq_s8(w));
-		s1 = vmladavaq_s8(s1, elements, vldrbq_s8(w + 16));
-		s2 = vmladavaq_s8(s2, elements, vldrbq_s8(w + 32));
-		s3 = vmladavaq_s8(s3, elements, vldrbq_s8(w + 48));
-		x += 16;
-		w += 64;
-	} while (x != end);
-	*weights = w;
-	sums = vsetq_lane_s32(s0, sums, 0);
-	sums = vsetq_lane_s32(s1, sums, 1);
-	sums = vsetq_lane_s32(s2, sums, 2);
-	return vsetq_lane_s32(s3, sums, 3);
+	return cells >= ROWS ? vldrhq_s32(from) : vldrhq_z_s32(from, vctp32q((uint32_t)cells));
 }
 
-static inline struct parts recurrent_mve_multiply(struct group *group)
+static inline void recurrent_mve_store(int16_t *to, int32x4_t x, int32_t cells)
 {
-	const int32_t *rows = group->rows;
-	const int32x4_t x = recurrent_mve_four(&group->w, group->x, group->x_end);
-	const int32x4_t h = recurrent_mve_four(&group->r, group->h, group->h_end);
-	struct parts parts;
-
-	parts.from_x = vmulhq_s32(vshlq_r_s32(x, group->x_left), vldrwq_s32(rows + ROWS));
-	parts.from_x = vaddq_s32(parts.from_x, vldrwq_s32(rows));
-	parts.from_h = vmulhq_s32(vshlq_r_s32(h, group->h_left), vldrwq_s32(rows + 2 * ROWS));
-	group->rows = rows + 3 * ROWS;
-	return parts;
+	if (cells >= ROWS) {
+		vstrhq_s32(to, x);
+	} else {
+		vstrhq_p_s32(to, x, vctp32q((uint32_t)cells));
+	}
 }
 
-static inline int32x4_t recurrent_mve_saturate16(int32x4_t x)
+/* States, times the factor of the output, as int8. A copy has room for more cells than there are.
+ */
+static inline void recurrent_mve_put(int8_t *y, const struct output *to, int32x4_t h)
 {
-	return vminq_s32(vmaxq_s32(x, vdupq_n_s32(INT16_MIN)), vdupq_n_s32(INT16_MAX));
-}
+	const int32x4_t wide = vshlq_r_s32(vaddq_n_s32(h, to->bias), -to->shift);
+	const int16x8_t half = vqmovnbq_s32(vreinterpretq_s16_s32(wide), wide);
 
-static inline int32x4_t recurrent_mve_gates(struct group *group)
-{
-	const struct parts parts = recurrent_mve_multiply(group);
-
-	return recurrent_mve_saturate16(vshrq_n_s32(vaddq_s32(parts.from_x, parts.from_h), 3));
-}
-
-static inline int32x4_t recurrent_mve_tanh(int32x4_t x)
-{
-	const int32x4_t place = vaddq_n_s32(x, 1 << 15);
-	const uint32x4_t first = vreinterpretq_u32_s32(vshrq_n_s32(place, 7));
-	const int32x4_t low = vldrhq_gather_shifted_offset_s32(tinyml_tanh_s16, first);
-	const int32x4_t high = vldrhq_gather_shifted_offset_s32(tinyml_tanh_s16 + 1, first);
-	const int32x4_t share = vandq_s32(place, vdupq_n_s32(127));
-
-	return vaddq_s32(low, vrshrq_n_s32(vmulq_s32(vsubq_s32(high, low), share), 7));
-}
-
-static inline int32x4_t recurrent_mve_logistic(int32x4_t x)
-{
-	const int32x4_t place = vaddq_n_s32(x, 1 << 16);
-	const uint32x4_t first = vreinterpretq_u32_s32(vshrq_n_s32(place, 8));
-	const int32x4_t low = vldrhq_gather_shifted_offset_s32(tinyml_tanh_s16, first);
-	const int32x4_t high = vldrhq_gather_shifted_offset_s32(tinyml_tanh_s16 + 1, first);
-	const int32x4_t share = vandq_s32(place, vdupq_n_s32(255));
-	const int32x4_t curve = vrshrq_n_s32(vmulq_s32(vsubq_s32(high, low), share), 8);
-
-	return vhaddq_n_s32(vaddq_s32(low, curve), 1 << 15);
-}
-
-/* States in units of 2^-15 as int8. */
-static inline void recurrent_mve_put(int8_t *y, const struct output *to, int32x4_t h,
-				     mve_pred16_t some)
-{
-	h = vshlq_r_s32(vmlaq_n_s32(vdupq_n_s32(to->bias), h, to->factor), -to->shift);
-	h = vminq_s32(vmaxq_s32(h, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
-	vstrbq_p_s32(y, h, some);
+	vstrbq_s32(y, vreinterpretq_s32_s8(vqmovnbq_s16(vreinterpretq_s8_s16(half), half)));
 }
 
 static void recurrent_mve_step_rnn(struct run *run)
 {
 	const struct output to = run->to;
 	struct group group = recurrent_group_first(run, run->h);
+	int32_t j = 0;
 
-	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
+	for (; j + ROWS < run->p->hidden; j += 2 * ROWS) {
+		const int16x8_t h = recurrent_mve_gates_tanh(recurrent_mve_gates_two(&group));
+		const int16x8_t factor = vdupq_n_s16((int16_t)to.factor);
+
+		recurrent_mve_put(&run->next[j], &to, vmullbq_int_s16(h, factor));
+		recurrent_mve_put(&run->next[j + ROWS], &to, vmulltq_int_s16(h, factor));
+	}
+	if (j < run->p->hidden) {
+		const int16x8_t h = recurrent_mve_gates_tanh(
+			recurrent_mve_gates_one(recurrent_mve_gates_sums(&group)));
 
 		recurrent_mve_put(&run->next[j], &to,
-				  recurrent_mve_tanh(recurrent_mve_gates(&group)), some);
+				  vmullbq_int_s16(h, vdupq_n_s16((int16_t)to.factor)));
 	}
 }
 
@@ -169,31 +116,37 @@ static void recurrent_mve_step_lstm(struct run *run)
 	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
-		const int32x4_t in = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t out = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t forget = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t fresh = recurrent_mve_tanh(recurrent_mve_gates(&group));
-		int32x4_t c = vmulq_s32(forget, vldrhq_z_s32(&run->c[j], some));
+		const int32_t cells = run->p->hidden - j;
+		const int16x8_t in_out =
+			recurrent_mve_gates_logistic(recurrent_mve_gates_two(&group));
+		const int16x8_t others = recurrent_mve_gates_two(&group);
+		const int16x8_t forget = recurrent_mve_gates_logistic(others);
+		const int16x8_t fresh = recurrent_mve_gates_high(recurrent_mve_gates_tanh(others));
+		const int32x4_t old = recurrent_mve_load(&run->c[j], cells);
+		int32x4_t new = vshlq_r_s32(vmullbq_int_s16(in_out, fresh), -bits);
+		int16x8_t c;
 
-		c = vaddq_s32(c, vshlq_r_s32(vmulq_s32(in, fresh), -bits));
-		c = recurrent_mve_saturate16(vrshrq_n_s32(c, 15));
-		vstrhq_p_s32(&run->c[j], c, some);
-		c = recurrent_mve_tanh(recurrent_mve_saturate16(vshlq_r_s32(c, bits - 3)));
-		recurrent_mve_put(&run->next[j], &to, vrshrq_n_s32(vmulq_s32(out, c), 15), some);
+		new = vaddq_s32(new, vmullbq_int_s16(forget, vreinterpretq_s16_s32(old)));
+		c = vqrshrnbq_n_s32(forget, new, 15);
+		recurrent_mve_store(&run->c[j], vreinterpretq_s32_s16(c), cells);
+		c = recurrent_mve_gates_tanh(vqshlq_r_s16(c, bits - 3));
+		new = vrshrq_n_s32(vmullbq_int_s16(recurrent_mve_gates_high(in_out), c), 15);
+		recurrent_mve_put(&run->next[j], &to, vmulq_n_s32(new, to.factor));
 	}
 }
 
 static inline void recurrent_mve_renew(const struct run *run, const struct output *to, int32_t j,
-				       int32x4_t update, int32x4_t fresh)
+				       int16x8_t update, int16x8_t fresh)
 {
-	const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
-	const int32x4_t old = vmulq_s32(update, vldrhq_z_s32(&run->c[j], some));
-	const int32x4_t new = vmulq_s32(vsubq_s32(vdupq_n_s32(1 << 15), update), fresh);
-	const int32x4_t h = vrshrq_n_s32(vaddq_s32(new, old), 15);
+	const int32_t cells = run->p->hidden - j;
+	const int32x4_t old = recurrent_mve_load(&run->c[j], cells);
+	const int16x8_t rest = vaddq_n_s16(update, INT16_MIN); /* 2^15 less, negative */
+	int32x4_t h = vmullbq_int_s16(rest, vnegq_s16(fresh));
 
-	vstrhq_p_s32(&run->c[j], h, some);
-	recurrent_mve_put(&run->next[j], to, h, some);
+	h = vaddq_s32(h, vmullbq_int_s16(update, vreinterpretq_s16_s32(old)));
+	h = vrshrq_n_s32(h, 15);
+	recurrent_mve_store(&run->c[j], h, cells);
+	recurrent_mve_put(&run->next[j], to, vmulq_n_s32(h, to->factor));
 }
 
 /* The reset gate is applied to the product of matrix and state. */
@@ -203,16 +156,21 @@ static void recurrent_mve_step_gru_linear(struct run *run)
 	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
-		const int32x4_t update = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t reset = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const struct parts parts = recurrent_mve_multiply(&group);
-		int32x4_t sum = vaddq_s32(parts.from_h, vldrwq_z_s32(&run->p->again[j], some));
+		const int32_t cells = run->p->hidden - j;
+		const int16x8_t gates =
+			recurrent_mve_gates_logistic(recurrent_mve_gates_two(&group));
+		const struct parts parts = recurrent_mve_gates_parts(&group);
+		const int32_t *const again = &run->p->again[j];
+		int32x4_t sum;
+		int16x8_t back;
 
-		sum = recurrent_mve_saturate16(vshrq_n_s32(sum, 3));
-		sum = vrshrq_n_s32(vmulq_s32(reset, sum), 15);
-		sum = recurrent_mve_saturate16(vaddq_s32(sum, vshrq_n_s32(parts.from_x, 3)));
-		recurrent_mve_renew(run, &to, j, update, recurrent_mve_tanh(sum));
+		sum = cells >= ROWS ? vldrwq_s32(again)
+				    : vldrwq_z_s32(again, vctp32q((uint32_t)cells));
+		back = recurrent_mve_gates_join(gates, vaddq_s32(parts.from_h, sum));
+		sum = vrshrq_n_s32(vmulltq_int_s16(gates, back), 15);
+		sum = vaddq_s32(sum, vshrq_n_s32(parts.from_x, 3));
+		recurrent_mve_renew(run, &to, j, gates,
+				    recurrent_mve_gates_tanh(vqmovnbq_s32(back, sum)));
 	}
 }
 
@@ -223,23 +181,27 @@ static void recurrent_mve_step_gru(struct run *run)
 	struct group group = recurrent_group_first(run, run->h);
 
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
-		const int32x4_t update = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t reset = recurrent_mve_logistic(recurrent_mve_gates(&group));
-		const int32x4_t h = vmulq_s32(reset, vldrhq_z_s32(&run->c[j], some));
+		const int32_t cells = run->p->hidden - j;
+		const int16x8_t gates =
+			recurrent_mve_gates_logistic(recurrent_mve_gates_two(&group));
+		const int16x8_t old = vreinterpretq_s16_s32(recurrent_mve_load(&run->c[j], cells));
+		const int32x4_t h =
+			vrshrq_n_s32(vmullbq_int_s16(recurrent_mve_gates_high(gates), old), 15);
 
-		vstrhq_p_s32(&run->update[j], update, some);
-		recurrent_mve_put(&run->masked[j], &to, vrshrq_n_s32(h, 15), some);
+		recurrent_mve_store(&run->update[j], vreinterpretq_s32_s16(gates), cells);
+		recurrent_mve_put(&run->masked[j], &to, vmulq_n_s32(h, to.factor));
 		recurrent_group_skip(run, &group, 1);
 	}
 	group = recurrent_group_first(run, run->masked);
 	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const mve_pred16_t some = vctp32q((uint32_t)(run->p->hidden - j));
-		const int32x4_t update = vldrhq_z_s32(&run->update[j], some);
+		const int32_t cells = run->p->hidden - j;
+		const int16x8_t update =
+			vreinterpretq_s16_s32(recurrent_mve_load(&run->update[j], cells));
 
 		recurrent_group_skip(run, &group, 2);
 		recurrent_mve_renew(run, &to, j, update,
-				    recurrent_mve_tanh(recurrent_mve_gates(&group)));
+				    recurrent_mve_gates_tanh(recurrent_mve_gates_one(
+					    recurrent_mve_gates_sums(&group))));
 	}
 }
 

@@ -1,0 +1,148 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Gates of four cells with Helium: sixteen elements of four rows at a time; int16 of two gates in
+ * the lanes of a vector. */
+
+#ifndef TINYML_RECURRENT_MVE_GATES_S8_H_
+#define TINYML_RECURRENT_MVE_GATES_S8_H_
+
+#include <arm_mve.h>
+#include <stdint.h>
+
+#include <tinyml/recurrent_s8.h>
+
+#include "recurrent_group_s8.h"
+
+/* What a group adds to its gates. */
+struct parts {
+	int32x4_t from_x;
+	int32x4_t from_h;
+};
+
+/* The products of four rows with a copy. In assembly, because compilers do not make loops of this
+ * kind, and move sums to a vector one by one.
+ */
+static inline __attribute__((always_inline)) int32x4_t
+recurrent_mve_gates_four(const int8_t **weights, const int8_t *x, const int8_t *end)
+{
+	const uint32_t more = (uint32_t)(end - x) / 16 - 1; /* vectors after the first */
+	const int8_t *w = *weights;
+	int32_t s0, s1, s2, s3;
+	int32x4_t sums;
+
+	/* clang-format off */
+	__asm__ volatile(
+		"vldrb.8 q0, [%[x]], #16\n\t"
+		"vldrb.8 q1, [%[w]], #16\n\t"
+		"vmladav.s8 %[s0], q0, q1\n\t"
+		"vldrb.8 q2, [%[w]], #16\n\t"
+		"vmladav.s8 %[s1], q0, q2\n\t"
+		"vldrb.8 q1, [%[w]], #16\n\t"
+		"vmladav.s8 %[s2], q0, q1\n\t"
+		"vldrb.8 q2, [%[w]], #16\n\t"
+		"vmladav.s8 %[s3], q0, q2\n\t"
+		"wls lr, %[more], 2f\n"
+		"1:\n\t"
+		"vldrb.8 q0, [%[x]], #16\n\t"
+		"vldrb.8 q1, [%[w]], #16\n\t"
+		"vmladava.s8 %[s0], q0, q1\n\t"
+		"vldrb.8 q2, [%[w]], #16\n\t"
+		"vmladava.s8 %[s1], q0, q2\n\t"
+		"vldrb.8 q1, [%[w]], #16\n\t"
+		"vmladava.s8 %[s2], q0, q1\n\t"
+		"vldrb.8 q2, [%[w]], #16\n\t"
+		"vmladava.s8 %[s3], q0, q2\n\t"
+		"le lr, 1b\n"
+		"2:\n\t"
+		"vmov %q[sums][2], %q[sums][0], %[s0], %[s2]\n\t"
+		"vmov %q[sums][3], %q[sums][1], %[s1], %[s3]"
+		: [x] "+r"(x), [w] "+r"(w), [sums] "=&w"(sums), [s0] "=&Te"(s0), [s1] "=&Te"(s1),
+		  [s2] "=&Te"(s2), [s3] "=&Te"(s3)
+		: [more] "r"(more)
+		: "lr", "q0", "q1", "q2", "memory");
+	/* clang-format on */
+	*weights = w;
+	return sums;
+}
+
+static inline __attribute__((always_inline)) struct parts
+recurrent_mve_gates_parts(struct group *group)
+{
+	const int32_t *rows = group->rows;
+	const int32x4_t x = recurrent_mve_gates_four(&group->w, group->x, group->x_end);
+	const int32x4_t h = recurrent_mve_gates_four(&group->r, group->h, group->h_end);
+	struct parts parts;
+
+	parts.from_x = vmulhq_s32(vshlq_r_s32(x, group->x_left), vldrwq_s32(rows + ROWS));
+	parts.from_x = vaddq_s32(parts.from_x, vldrwq_s32(rows));
+	parts.from_h = vmulhq_s32(vshlq_r_s32(h, group->h_left), vldrwq_s32(rows + 2 * ROWS));
+	group->rows = rows + 3 * ROWS;
+	return parts;
+}
+
+static inline int32x4_t recurrent_mve_gates_sums(struct group *group)
+{
+	const struct parts parts = recurrent_mve_gates_parts(group);
+
+	return vaddq_s32(parts.from_x, parts.from_h);
+}
+
+/* A gate of four cells as int16: in the low halves of the lanes of 32 bits. (Shifted and narrowed
+ * apart: GNU's assembler 2.40 makes VQRSHRN, which rounds, of VQSHRN.)
+ */
+static inline int16x8_t recurrent_mve_gates_one(int32x4_t sums)
+{
+	sums = vshrq_n_s32(sums, 3);
+	return vqmovnbq_s32(vreinterpretq_s16_s32(sums), sums);
+}
+
+/* A second gate of the cells, in the high halves. */
+static inline int16x8_t recurrent_mve_gates_join(int16x8_t gate, int32x4_t sums)
+{
+	return vqmovntq_s32(gate, vshrq_n_s32(sums, 3));
+}
+
+/* Two gates of four cells: one in the low halves, the next one in the high halves. */
+static __attribute__((noinline)) int16x8_t recurrent_mve_gates_two(struct group *group)
+{
+	const int32x4_t low = recurrent_mve_gates_sums(group);
+
+	return recurrent_mve_gates_join(recurrent_mve_gates_one(low),
+					recurrent_mve_gates_sums(group));
+}
+
+/* Between an element of the table and the next one; `share`: of the step between them, times 2^16.
+ */
+static inline int16x8_t recurrent_mve_gates_between(int16x8_t place, uint16x8_t share)
+{
+	const uint16x8_t first = vreinterpretq_u16_s16(vaddq_n_s16(place, 256));
+	const int16x8_t low = vldrhq_gather_shifted_offset_s16(tinyml_tanh_s16, first);
+	const int16x8_t high = vldrhq_gather_shifted_offset_s16(tinyml_tanh_s16 + 1, first);
+	const uint16x8_t step = vreinterpretq_u16_s16(vsubq_s16(high, low));
+
+	return vaddq_s16(low, vreinterpretq_s16_u16(vrmulhq_u16(step, share)));
+}
+
+static inline int16x8_t recurrent_mve_gates_tanh(int16x8_t x)
+{
+	return recurrent_mve_gates_between(vshrq_n_s16(x, 7),
+					   vshlq_n_u16(vreinterpretq_u16_s16(x), 9));
+}
+
+static inline int16x8_t recurrent_mve_gates_logistic(int16x8_t x)
+{
+	const int16x8_t curve = recurrent_mve_gates_between(
+		vshrq_n_s16(x, 8), vshlq_n_u16(vreinterpretq_u16_s16(x), 8));
+	const uint16x8_t upwards = vreinterpretq_u16_s16(vaddq_n_s16(curve, INT16_MIN));
+
+	return vreinterpretq_s16_u16(vshrq_n_u16(upwards, 1));
+}
+
+/* The high halves in the place of the low ones. */
+static inline int16x8_t recurrent_mve_gates_high(int16x8_t x)
+{
+	return vreinterpretq_s16_s32(vshrq_n_s32(vreinterpretq_s32_s16(x), 16));
+}
+
+#endif /* TINYML_RECURRENT_MVE_GATES_S8_H_ */
