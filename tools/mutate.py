@@ -254,6 +254,7 @@ SAMPLED = {
     f"{RUNTIME}/weighted/output_s8.h": (KERNELS, ARMV6, "-k", "s8 or qemu-cortex-m0"),
     f"{RUNTIME}/weighted/tile_f32.h": (KERNELS, "-k", "f32"),
     f"{RUNTIME}/pool/average_pool_s8.c": DSP,
+    f"{RUNTIME}/pool/average_pool_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/softmax/softmax_s8.c": (TFLITE,),
     f"{RUNTIME}/recurrent/lstm_f32.c": (TFLITE,),
     f"{PLUGIN}/passes/cancel_transposes.py": TEXTS,

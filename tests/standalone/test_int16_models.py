@@ -12,7 +12,7 @@ from tools import int16_models, worst_shapes
 
 RECORDED = {(one.machine, one.kind, one.layer): one for one in worst_shapes.load()[1]}
 OF_CORE = {"qemu-cortex-m4": "_dsp_s16", "qemu-cortex-m55": "_mve_s16"}
-INT8_TIMES = {"qemu-cortex-m4": 1.3, "qemu-cortex-m55": 2.0}
+INT8_TIMES = {"qemu-cortex-m4": 1.1, "qemu-cortex-m55": 1.8}
 """Helium multiplies half as many int16 as int8 at once."""
 
 
@@ -31,8 +31,9 @@ def test_model(name: str, machine: str) -> None:
     wanted = evaluated(int16_models.MODELS[name]("int16"), dict(found.inputs))
     for output, values in wanted.items():
         np.testing.assert_array_equal(found.outputs[output], values)
-    slow = {kernel for kernel in found.kernels if kernel.endswith("_s16")}
-    assert all(kernel.endswith(OF_CORE[machine]) for kernel in slow)
+    weighted = {kernel for kernel in found.kernels if kernel.endswith("_s16") and "pool" not in kernel}
+    assert all(kernel.endswith(OF_CORE[machine]) for kernel in weighted)
+    assert not any(kernel.endswith("loops") for kernel in found.kernels)
     recorded = RECORDED[machine, "int16", name]
     assert found.instructions == pytest.approx(recorded.instructions, rel=0.01)
     assert recorded.instructions <= INT8_TIMES[machine] * RECORDED[machine, "int8", name].instructions

@@ -17,9 +17,11 @@ from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted import int16_counts
 from tinyml.ops.weighted.int16 import DepthwiseChannelsInt16
-from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, positive, scaling
+from tinyml.ops.weighted.int16_dsp import DepthwiseConvInt16Dsp, positive, scaling, whole_factors
 from tinyml.ops.weighted.records import geometry
 from tinyml.ops.weighted.walked import windows_of
+
+FACTOR_BITS = 32
 
 
 def lines_of_outputs(layer: Layer[Convolution]) -> bool:
@@ -70,7 +72,7 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
         outs, columns = _along(layer, layer.output.shape[1:3])
         stride, dilation = (_along(layer, pair)[0] for pair in (layer.op.strides, layer.op.dilations))
         rows = (height - 1) * dilation + (outs - 1) * stride + 1
-        own = 8 * height + 2 * (rows * (width + columns - 1) + 5)
+        own = 8 * height + 2 * (rows * ((width + columns) & ~1) + 5)
         return max(own, DepthwiseChannelsInt16().scratch_bytes(layer, target))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
@@ -83,7 +85,7 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
         sheet.include("<tinyml/conv_s16.h>")
         members |= {
             ".weights": sheet.table("weights", np.ascontiguousarray(filters)),
-            **scaling(layer, sheet),
+            **scaling(layer, sheet, FACTOR_BITS),
         }
         name = sheet.record("struct tinyml_depthwise_planes_dsp_s16", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
@@ -93,4 +95,6 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
 
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
         windows = windows_of(layer)
-        return int16_counts.planes_with_dsp(windows.turned if lines_down(layer) else windows, positive(layer))
+        lines = windows.turned if lines_down(layer) else windows
+        shifts = whole_factors(layer, FACTOR_BITS) is None
+        return int16_counts.planes_with_dsp(lines, positive(layer), shifts)

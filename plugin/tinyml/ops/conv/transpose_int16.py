@@ -19,7 +19,14 @@ from tinyml.ops.framework.kernel import Library, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted import int16, int16_counts, int16_dsp
 from tinyml.ops.weighted.int16 import int16_by_int8, small_factors, wide_bias
-from tinyml.ops.weighted.int16_dsp import ConvInt16Dsp, ConvInt16Helium, positive, short_sums, small_shifts
+from tinyml.ops.weighted.int16_dsp import (
+    ConvInt16Dsp,
+    ConvInt16Helium,
+    positive,
+    short_sums,
+    small_shifts,
+    whole_factors,
+)
 from tinyml.ops.weighted.records import constant_weights
 
 
@@ -88,13 +95,17 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
     constraints = (*ConvTransposeInt16.constraints, short_sums, small_shifts, several_filters)
     record = "struct tinyml_conv_apart_dsp_s16"
 
+    def scratch_bytes(self, layer: Layer[ConvTranspose], target: Target) -> int:
+        """Outputs are not collected first."""
+        return self._columns(layer)
+
     def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
-        whole = positive(layer)
+        whole, shifts = positive(layer), whole_factors(layer, self.convolution.factor_bits) is None
         return walked_parts(
             layer,
             layer.op,
             layer.op.groups,
-            lambda windows: int16_counts.convolution_with_dsp(windows, whole),
+            lambda windows: int16_counts.convolution_with_dsp(windows, whole, shifts),
         )
 
     def runs_on(self, target: Target) -> bool:

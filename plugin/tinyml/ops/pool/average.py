@@ -280,6 +280,37 @@ class AveragePoolInt8(AveragePoolQuantized):
         self.emit(layer, sheet)
 
 
+def words_in_eights(layer: Layer[AveragePool]) -> bool:
+    """Elements are int16, the channels are a multiple of 8, and every window has an element."""
+    op, x = layer.op, layer.input(0)
+    return x.dtype is DType.INT16 and x.shape[-1] % 8 == 0 and bool(np.all(op.counts(x.shape) > 0))
+
+
+class AveragePoolInt16(AveragePoolQuantized):
+    """Sums of eight channels at a time."""
+
+    name = "tinyml_average_pool_s16"
+    library = Library.PORTABLE
+    sources = ("pool/average_pool_s16.c",)
+    constraints = (integer_form, two_spatial_axes, words_in_eights)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
+        op = layer.op
+        low, high = clamp_range(op.clamp, layer.output)
+        sheet.include("<tinyml/pool.h>")
+        members = {
+            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+            ".out_min": low,
+            ".out_max": high,
+            ".to_even": "true" if op.halves == "even" else "false",
+        }
+        name = sheet.record("struct tinyml_pool_s16", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y())
+
+
 class AveragePoolLoops(PoolKernel[AveragePool]):
     """Sums inside loops; the divisor is a constant where all windows hold as many elements."""
 
@@ -380,7 +411,12 @@ class AveragePoolVectors(AveragePoolLoops):
 
 
 register_kernels(
-    AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolVectors(), AveragePoolLoops()
+    AveragePool,
+    AveragePoolInt8(),
+    AveragePoolInt16(),
+    AveragePoolQuantized(),
+    AveragePoolVectors(),
+    AveragePoolLoops(),
 )
 
 

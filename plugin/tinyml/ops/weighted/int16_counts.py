@@ -75,35 +75,37 @@ def convolution(windows: Windows, once: bool) -> Work:
     )
 
 
-def convolution_with_dsp(windows: Windows, whole: bool) -> Work:
-    """conv_dsp_s16.c. ``whole``: outputs are limited to what is not negative."""
+def convolution_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
+    """conv_dsp_s16.c. ``whole``: outputs are limited to what is not negative. ``shifts``: factors do not
+    contain them."""
     channels, count = windows.in_c // windows.groups, windows.out_c // windows.groups
     padded = groups_of(windows.elements, 4) * 4
     blocks, last = groups_of(windows.positions, 4), windows.positions % 4
-    direct = windows.inside if channels % 2 == 0 else 0
-    through = windows.positions - direct
     rows_at_once = windows.cols.dilation == 1 and windows.groups == 1
     run = (windows.cols.kernel if rows_at_once else 1) * channels
+    one_run = rows_at_once and windows.rows.kernel == 1
+    odd = bool(run % 2) and not one_run
+    direct = 0 if odd else windows.inside
+    through = windows.positions - direct
     runs = direct * windows.rows.kernel * (1 if rows_at_once else windows.cols.kernel)
-    puts = runs * (run // 8) + through * (padded // 8)
-    rest = runs * (run % 8 // 2) + through * (padded % 8 // 2)
+    put = padded if one_run else run
+    puts = runs * (put // 16) + through * (padded // 16)
+    rest = runs * (put % 16 // 2) + through * (padded % 16 // 2)
     edges = windows.positions - windows.inside
     inside_taps = windows.rows.taps * windows.cols.taps
-    taps = inside_taps if channels % 2 else inside_taps - windows.inside * windows.taps
-    lines = windows.rows.taps * windows.cols.out - (
-        0 if channels % 2 else windows.inside * windows.rows.kernel
-    )
+    taps = inside_taps if odd else inside_taps - windows.inside * windows.taps
+    lines = windows.rows.taps * windows.cols.out - (0 if odd else windows.inside * windows.rows.kernel)
     pairs = count // 2
     some = (blocks if count % 2 else 0) + pairs * (last > 0)
     group: Work = {
         "groups": 1,
         "positions": windows.positions,
         "runs": runs,
-        "eights put": puts,
+        "sixteens put": puts,
         "words put": rest,
         "windows through memory": through,
-        "bytes cleared": 2 * (edges if channels % 2 else through) * windows.elements,
-        "windows cleared": edges if channels % 2 else through,
+        "bytes cleared": 2 * (edges if odd else through) * windows.elements,
+        "windows cleared": edges if odd else through,
         "lines copied": lines,
         "runs copied": lines if rows_at_once else taps,
         "words copied": (taps * channels) // 2,
@@ -112,8 +114,9 @@ def convolution_with_dsp(windows: Windows, whole: bool) -> Work:
         "pairs": blocks * pairs,
         "single filters": blocks * (count % 2),
         "fours of pairs": blocks * (pairs + count % 2) * padded // 4,
-        "odd fours": blocks * (pairs + count % 2) * (padded // 4 % 2),
+        "turns of fours": blocks * (pairs + count % 2) * max(groups_of(padded // 4 - 1, 4), 1),
         "pairs within limits": blocks * (pairs + count % 2) * (not whole),
+        "pairs with shifts": blocks * (pairs + count % 2) * shifts,
         "pairs of fewer": some,
         "outputs of fewer": some * last,
     }
@@ -161,13 +164,14 @@ def _neighbours(cols: Axis) -> tuple[int, int, int, int]:
     return pairs, singles, pair_taps, single_taps
 
 
-def planes_with_dsp(windows: Windows, whole: bool) -> Work:
+def planes_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
     """depthwise_planes_dsp_s16.c."""
     rows, cols = windows.rows, windows.cols
     channels = windows.in_c * windows.batches
-    width = cols.kernel + cols.out - 1
+    width = (cols.kernel + cols.out) // 2 * 2
     copied = max(min(cols.size, width - cols.pad), 0)
-    lines, fours = channels * rows.out, groups_of(cols.out, 4)
+    lines, eights = channels * rows.out, cols.out // 8 if rows.kernel == 3 and not shifts else 0
+    fours = groups_of(cols.out - 8 * eights, 4)
     return {
         "calls": 1,
         "images": windows.batches,
@@ -178,6 +182,10 @@ def planes_with_dsp(windows: Windows, whole: bool) -> Work:
         "elements copied": channels * rows.copied * (copied % 4),
         "rows of taps widened": channels * rows.kernel,
         "lines": lines,
+        "lines of eights": lines * (eights > 0),
+        "eights": lines * eights,
+        "eights within limits": lines * eights * (not whole),
+        "lines of fours": lines * (fours > 0),
         "fours": lines * fours,
         "fours within limits": lines * fours * (not whole),
         "rows of taps": lines * fours * rows.kernel,

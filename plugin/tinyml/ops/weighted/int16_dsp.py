@@ -125,7 +125,7 @@ class ConvInt16Dsp(Kernel[Convolution]):
     constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents, several_filters)
     in_bands = True
     whole: ClassVar[int] = 4  # elements that filters are filled up to
-    factor_bits: ClassVar[int | None] = None  # of factors that need no shift
+    factor_bits: ClassVar[int] = 32  # of factors that need no shift
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -165,7 +165,8 @@ class ConvInt16Dsp(Kernel[Convolution]):
         ConvInt16().emit(layer, sheet)
 
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
-        return int16_counts.convolution_with_dsp(windows_of(layer), positive(layer))
+        shifts = whole_factors(layer, self.factor_bits) is None
+        return int16_counts.convolution_with_dsp(windows_of(layer), positive(layer), shifts)
 
 
 class ConvInt16Helium(ConvInt16Dsp):

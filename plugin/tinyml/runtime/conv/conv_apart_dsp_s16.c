@@ -6,17 +6,14 @@
 #include <tinyml/conv_s16.h>
 #include <tinyml/tinyml.h>
 
-#define CONV_APART struct tinyml_conv_apart_dsp_s16
-#define CONV_ROW   struct tinyml_conv_dsp_s16
-
-#include "conv_apart_s16.h"
+#include "conv_apart_steps_s16.h"
 
 #if TINYML_CORE_DSP
 
 void tinyml_conv_apart_dsp_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
 			       int16_t *y, void *scratch)
 {
-	conv_apart_s16_rows(p, x, y, scratch, tinyml_conv_dsp_s16);
+	conv_apart_steps_s16(p, x, y, scratch, tinyml_conv_steps_dsp_s16);
 }
 
 #endif /* TINYML_CORE_DSP */

@@ -270,10 +270,16 @@ static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch)
 {
+	tinyml_conv_steps_mve_s16(p, x, y, p->window.out_c, scratch);
+}
+
+void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
+			       int32_t step, void *scratch)
+{
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, out_c = w->out_c / p->groups;
 	struct conv_mve_s16_group g = {.in_c = w->in_c / p->groups, .columns = scratch};
-	struct conv_mve_s16_walk walk = {.step = 2 * w->out_c};
+	struct conv_mve_s16_walk walk = {.step = 2 * step};
 
 	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4));
@@ -302,12 +308,12 @@ void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 				walk.count = left < WINDOWS ? left : WINDOWS;
 				conv_mve_s16_windows(p, &g, x, at, &walk);
 				next = conv_mve_s16_apply(p, &walk, weights, i * out_c, out_c,
-							  &y[at * w->out_c]);
+							  &y[at * step]);
 			}
 			weights = next;
 		}
 		x += w->in_h * w->in_w * w->in_c;
-		y += positions * w->out_c;
+		y += positions * step;
 	}
 }
 

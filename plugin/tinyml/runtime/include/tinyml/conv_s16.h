@@ -66,7 +66,9 @@ struct tinyml_conv_dsp_s16 {
 	const uint8_t *shift; /* 1 to 31 */
 };
 
-/** The scratch memory holds five windows of int16, of so many elements each. */
+/** The scratch memory holds five windows of int16, of so many elements each. If shift is NULL, an
+ * output is floor(sum * factor / 2^32 + 1/2).
+ */
 void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
 
@@ -76,6 +78,12 @@ void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
  */
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
+
+/** The same with so many elements from an output position to the next one. */
+void tinyml_conv_steps_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
+			       int32_t step, void *scratch);
+void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
+			       int32_t step, void *scratch);
 
 /**
  * The same kernels for outputs that are not neighbours: those of a transposed convolution that meet
@@ -97,7 +105,7 @@ struct tinyml_conv_apart_dsp_s16 {
 	int32_t step; /* as above */
 	int32_t line;
 	int32_t image;
-	int32_t row;
+	int32_t row; /* not used: outputs are written where they belong */
 };
 
 void tinyml_conv_apart_s16(const struct tinyml_conv_apart_s16 *p, const int16_t *x, int16_t *y,

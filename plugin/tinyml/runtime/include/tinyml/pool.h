@@ -6,6 +6,8 @@
 #ifndef TINYML_POOL_H_
 #define TINYML_POOL_H_
 
+#include <stdbool.h>
+
 #include <tinyml/conv.h>
 
 #ifdef __cplusplus
@@ -28,6 +30,21 @@ struct tinyml_pool_s8 {
  * over the input if no window begins before its output.
  */
 void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int8_t *y);
+
+struct tinyml_pool_s16 {
+	struct tinyml_window window;
+	int16_t out_min;
+	int16_t out_max;
+	bool to_even; /* halves; else away from zero */
+};
+
+/** The mean of the elements of each window that are inside the input, rounded to nearest, limited.
+ *
+ * For cores with packed arithmetic. Channels are a multiple of 8. Every window has an element, and
+ * 32 bits hold the sums. The output may be written over the input if no window begins before its
+ * output.
+ */
+void tinyml_average_pool_s16(const struct tinyml_pool_s16 *p, const int16_t *x, int16_t *y);
 
 struct tinyml_pool_f32 {
 	struct tinyml_window window;
