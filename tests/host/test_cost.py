@@ -187,6 +187,14 @@ def test_estimates_of_published_models_are_within_ten_percent() -> None:
     assert all(0 < code < CODE_CLOSE.get(core, CLOSE) for core, (_, code) in worst.items()), worst
 
 
+@pytest.mark.parametrize("path", sorted(DATA.rglob("*.json")), ids=lambda path: path.parent.name + path.stem)
+def test_functions_have_the_pieces_that_they_link(path: Path) -> None:
+    """``select`` reads these tables: a piece that is missing there stops a compilation."""
+    code = json.loads(path.read_text(encoding="utf-8")).get("code", {"pieces": [], "functions": {}})
+    pieces = range(len(code["pieces"]))
+    assert [name for name, linked in code["functions"].items() if not set(linked) <= set(pieces)] == []
+
+
 @pytest.mark.parametrize(
     "statement,needed",
     [
