@@ -112,6 +112,7 @@ static inline void recurrent_dsp_pairs_spans(struct spans *spans, const struct r
 		{run->c, spans->last}, {run->next + whole, run->next + run->hidden}, {0}};
 	for (int32_t i = whole; i < run->p->hidden; i++) {
 		spans->last[i - whole] = run->c[i];
+		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
 	}
 }
 
@@ -121,6 +122,7 @@ static inline void recurrent_dsp_pairs_keep(const struct spans *spans, const str
 
 	for (int32_t i = whole; i < run->p->hidden; i++) {
 		run->c[i] = spans->last[i - whole];
+		__asm__ volatile("" ::: "memory");
 	}
 }
 

@@ -177,6 +177,7 @@ static void recurrent_dsp_step_gru_linear(struct run *run)
 	unit->to_end = gates + 4;
 	for (int32_t i = whole; i < run->p->hidden; i++) {
 		last[i - whole] = run->p->again[i];
+		__asm__ volatile("" ::: "memory");
 	}
 	for (int32_t span = 0; span < 2; span++) {
 		int16_t *const end = spans.end[span];
