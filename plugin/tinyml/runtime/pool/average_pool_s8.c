@@ -22,8 +22,8 @@ struct view {
 };
 
 /* sums[i] = sum of channel i. */
-static inline void average_pool_sum_window(const int8_t *x, const struct view *view,
-					   int16_t sums[CHANNELS])
+static inline void average_pool_s8_sum_window(const int8_t *x, const struct view *view,
+					      int16_t sums[CHANNELS])
 {
 #if TINYML_CORE_MVE
 	int16x8_t sum = vdupq_n_s16(0);
@@ -63,13 +63,13 @@ static inline void average_pool_sum_window(const int8_t *x, const struct view *v
 #endif
 }
 
-static void average_pool_position(const struct tinyml_pool_s8 *p, const int8_t *x,
-				  const struct view *view, int8_t *y)
+static void average_pool_s8_position(const struct tinyml_pool_s8 *p, const int8_t *x,
+				     const struct view *view, int8_t *y)
 {
 	int16_t sums[CHANNELS];
 
 	for (int32_t c = 0; c < p->window.in_c; c += CHANNELS, y += CHANNELS) {
-		average_pool_sum_window(&x[c], view, sums);
+		average_pool_s8_sum_window(&x[c], view, sums);
 		for (int32_t i = 0; i < CHANNELS; i++) {
 			const int32_t mean = (sums[i] * p->factor + p->offset) >> p->shift;
 
@@ -98,8 +98,8 @@ void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int
 				const int32_t top = rows.start + rows.first * w->dilation_h;
 				const int32_t left = cols.start + cols.first * w->dilation_w;
 
-				average_pool_position(p, &x[top * row_step + left * w->in_c], &view,
-						      y);
+				average_pool_s8_position(p, &x[top * row_step + left * w->in_c],
+							 &view, y);
 			}
 		}
 	}
