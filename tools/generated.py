@@ -76,6 +76,12 @@ COMMANDS: tuple[Command, ...] = (
         f"minutes, {MODELS}, QEMU",
     ),
     Command(
+        "-m tools.rivals",
+        ("benchmarks/rivals.json",),
+        "our figures beside those of interpreters, for the published models",
+        f"a minute, {MODELS}, QEMU",
+    ),
+    Command(
         "-m tools.conformance",
         ("docs/ONNX_CONFORMANCE.md", "tests/conformance/passed.txt"),
         "support of ONNX operators, or their error messages",

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section of docs/BENCHMARKS.md about two interpreters, from benchmarks/rivals.json.
 
-``python -m tools.rivals FOLDER...`` measures our rows again, for the models of these folders that the file
-names by SHA-256. The rows of the interpreters stay as they are: they were counted once, on the date and with
-the versions in the file.
+``python -m tools.rivals [FOLDER...]`` measures our rows again, for the models that the file names by SHA-256
+and that are in these folders (default: ``TINYML_MODELS``). The rows of the interpreters stay as they are:
+they were counted once, on the date and with the versions in the file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -187,9 +188,10 @@ def measured(content: dict[str, Any], folders: list[Path]) -> list[Run]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="with the models")
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="with the models")
     content = load()
-    runs = measured(content, parser.parse_args().folders)
+    folders = parser.parse_args().folders or [Path(os.environ.get("TINYML_MODELS", "models"))]
+    runs = measured(content, folders)
     text = json.dumps({**content, "runs": [asdict(run) for run in runs]}, indent=1)
     FILE.write_text(f"{text}\n", encoding="utf-8")
     return 0
