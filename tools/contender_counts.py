@@ -60,8 +60,10 @@ KINDS = (
     ),
     *("int8", "float32", "plain", "int8", "grouped", "int8", "four_bits", "int16", "sparse", "transposed"),
 )
-"""Of the batches, in turns."""
-BATCHES = 60
+"""Of the batches, in turns; of those after ``IN_TURNS``, which came later, another one."""
+IN_TURNS = 60
+LATER = "float16"
+BATCHES = 70
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,24 @@ class ContenderCount:
     instructions: int
 
 
+def kind_of(number: int) -> str:
+    return KINDS[number % len(KINDS)] if number < IN_TURNS else LATER
+
+
 @cache
 def made(number: int) -> tuple[Graph, Batch]:
     """A batch, optimised, and as it was."""
-    layers = batch(SEED, number, SIZE, KINDS[number % len(KINDS)])
+    layers = batch(SEED, number, SIZE, kind_of(number))
     return optimize(layers.graph), layers
 
 
-def contenders(layer: Layer, target: Target) -> list[Kernel[Any]]:
-    """Our own kernels that may be chosen for a layer; with weights of four bits also those for bytes."""
+def contenders(layer: Layer, target: Target, float16: bool = False) -> list[Kernel[Any]]:
+    """Our own kernels that may be chosen for a layer; with weights of four bits also those for bytes.
+
+    Weights of many float layers are float16 numbers, but only the kind that has this name is counted so.
+    """
     kernels = (k for k in kernels_of(type(layer.op)) if k.library is Library.PORTABLE and k.runs_on(target))
-    found = [k for k in kernels if k.refusal(layer) is None and not k.weights_are_float16]
+    found = [k for k in kernels if k.refusal(layer) is None and (float16 or not k.weights_are_float16)]
     return found[:1] if layer.output.dtype.is_float else found
 
 
@@ -96,7 +105,7 @@ def count(machine: str, number: int) -> Iterator[ContenderCount]:
     chosen = [
         (step, layer, kernel)
         for step, layer in enumerate(graph.layers())
-        for kernel in contenders(layer, target)
+        for kernel in contenders(layer, target, kind_of(number) == LATER)
     ]
     if not chosen:
         return

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of kernels that have none yet, beside those that were fitted before: ``tools.fit_costs --new``.
 
-They are fitted to the layers of ``python -m tools.kernel_counts`` alone, which takes seconds. Fit everything
-when published models use these kernels.
+They are fitted to the layers of ``python -m tools.kernel_counts`` and, loop by loop, of
+``python -m tools.contender_counts``, which takes seconds. Fit everything when published models use these
+kernels.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tinyml.ops.framework.work import Work, work
 from tools import code_tables
 from tools.cost_examples import single_layers
 from tools.fit_figures import figures
-from tools.fit_loops import enough
+from tools.fit_loops import loop_figures
 
 AGAIN = "tinyml_conv"
 """Functions that begin with this are linked again: new kernels share their code."""
@@ -51,14 +52,10 @@ def _fitted(speed: Speed, machine: str, cost: str) -> Speed:
 
 
 def _loops(speed: Speed, machine: str) -> Mapping[str, Figures]:
-    """New kernels that say how often their loops run get figures of these, too."""
-    target = harness.find_machine(machine).target
-    samples: defaultdict[str, list[tuple[Work, float, float]]] = defaultdict(list)
-    for one in single_layers(machine, "instructions"):
-        counts = one.kernel.loop_counts(one.layer, target)
-        if counts is not None and variant(one.kernel, work(one.layer)) not in speed.kernels:
-            samples[one.kernel.name].append((counts, one.spent, one.spent))
-    return dict(sorted({**enough(samples), **speed.loops}.items()))
+    """New kernels that say how often their loops run get figures of these, from every layer counted."""
+    known = {key.split()[0] for key in speed.kernels}
+    found = {name: one for name, one in loop_figures(machine).items() if name not in known}
+    return dict(sorted({**found, **speed.loops}.items()))
 
 
 def _linked(code: Code, place: Machine) -> Code:

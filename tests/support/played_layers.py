@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor, TensorType
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.dense.matmul import MatMul
@@ -49,6 +50,7 @@ def graphs() -> Iterator[Graph]:
     weights = rng.integers(-127, 128, (8, 9)).astype(np.float32) / np.float32(64)
     bias = _known("b", rng.normal(size=8).astype(np.float32))
     yield _layer("dense_bytes", Dense(), [_real("x", 2, 9), _known("w", weights), bias])
+    yield from _float16(rng)
 
     yield from _binaries()
     words = Tensor("x", (2, 7), DType.INT16, Quant.per_tensor(0.001, 0))
@@ -57,6 +59,19 @@ def graphs() -> Iterator[Graph]:
 
     for name, group in _groups():
         yield _together(name, group)
+
+
+def _float16(rng: np.random.Generator) -> Iterator[Graph]:
+    """Layers large enough to store their weights so. Groups and channels are odd: what follows is aligned."""
+
+    def known(*shape: int) -> Tensor:
+        return _known("w", rng.normal(size=shape).astype(np.float16).astype(np.float32))
+
+    same = (1, 1, 1, 1)
+    grouped = Conv(pads=same, groups=3)
+    yield _layer("conv_float16", grouped, [_real("x", 1, 4, 4, 9), known(39, 3, 3, 3)])
+    yield _layer("depthwise_float16", DepthwiseConv(pads=same), [_real("x", 1, 4, 4, 33), known(1, 3, 3, 33)])
+    yield _layer("dense_float16", Dense(), [_real("x", 3, 31), known(13, 31)])
 
 
 def small_graphs() -> Iterator[Graph]:

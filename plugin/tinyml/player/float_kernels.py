@@ -63,6 +63,25 @@ def _float(number: int, name: str, record: Layout, header: str, family: str) -> 
     )
 
 
+def _float16(number: int, name: str, record: Layout, family: str) -> Playable:
+    """The same with float16 weights."""
+    own = "conv_f32" if name == "conv_apart_f32" else name
+    return Playable(
+        number,
+        f"tinyml_{name}_f16",
+        record,
+        2,
+        f"tinyml_play_{name}_f16",
+        f"tinyml_check_{name}_f16",
+        "tinyml/half_weights.h",
+        (
+            *(f"{family}/{own}_f16.c", "weighted/filters_f32.c", "weighted/filters_f32_f16.c"),
+            *(("conv/windows_f32.c",) if family == "conv" else ()),
+            *("player/play_half_weights.c", "player/window.c"),
+        ),
+    )
+
+
 def _unary(number: int, name: str, always: bool) -> Playable:
     if always:
         return own(number, f"{name}_f32", records.UNARY_FLOAT, 2, "play_unary_f32.c", "unary_f32")
@@ -133,6 +152,10 @@ ALL = (
             *("player/play_weighted_f32.c", "player/window.c"),
         ),
     ),
+    _float16(331, "conv_f32", records.CONV_FLOAT, "conv"),
+    _float16(332, "depthwise_conv_f32", records.CONV_FLOAT, "conv"),
+    _float16(333, "dense_f32", records.DENSE_FLOAT, "dense"),
+    _float16(334, "conv_apart_f32", records.CONV_APART_F32, "conv"),
     own(216, "matmul_f32", records.MATMUL_F32, 3, "play_matmul.c", family="dense"),
     own(217, "matmul_s8", records.MATMUL_S8, 3, "play_matmul.c", family="dense"),
     own(

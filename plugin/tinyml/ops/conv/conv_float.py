@@ -7,10 +7,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.weighted import float_counts
 from tinyml.ops.weighted.float16_weights import float16_table, float16_weights
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
@@ -22,6 +25,7 @@ from tinyml.ops.weighted.records import (
     geometry,
     small_extents,
 )
+from tinyml.ops.weighted.walked import windows_of
 
 FLOAT_SOURCES = ("conv/conv_f32.c", "conv/windows_f32.c", "weighted/filters_f32.c")
 
@@ -78,3 +82,8 @@ class ConvFloat16(ConvFloat):
 
     def weights(self, filters: Array, groups: int, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", float_tiles(filters, groups, multiple=2), TILE_WORDS)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        filters = self.filters(layer)
+        groups = layer.input(0).shape[3] // filters.shape[3]
+        return float_counts.conv(layer, windows_of(layer, groups))

@@ -136,6 +136,12 @@ class DepthwiseConvFloat16(DepthwiseConvFloat):
     def weights(self, filters: Array, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", even(filters, 3), "for each tap, a weight of each channel")
 
+    def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
+        return together(
+            float_counts.depthwise(windows_of(layer), (8, 4) if target.mve else TILES, target.mve),
+            float_counts.limited(layer, layer.output.elements),
+        )
+
 
 def one_channel(layer: Layer[Convolution]) -> bool:
     """The input has one channel."""

@@ -117,6 +117,20 @@ def _block(rows: Block, cols: Block, compute: Compute) -> Work:
     return together(*parts)
 
 
+def conv(layer: Layer[Weighted], windows: Windows) -> Work:
+    """conv_f32.c."""
+    group_in, group_out = windows.in_c // windows.groups, windows.out_c // windows.groups
+
+    def compute(rows: int, taps: int, each: int, two: bool) -> Work:
+        at_once = rows == 0 or (windows.groups == 1 and (windows.cols.dilation == 1 or taps == 1))
+        calls = 1 if at_once else rows * taps
+        run = taps * group_in if at_once else group_in
+        one = filters(group_out, rows if at_once else 1, run, each, two)
+        return together({"computed": 1, "groups": windows.groups}, times(windows.groups * calls, one))
+
+    return together(over_windows(windows, compute), limited(layer, layer.output.elements))
+
+
 def depthwise(windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
     """depthwise_conv_f32.c, without limits. ``vectors``: tiles of four may have fewer channels."""
 
