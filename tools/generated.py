@@ -94,6 +94,12 @@ COMMANDS: tuple[Command, ...] = (
         "the quantiser, or a sample's training",
         "many minutes, espeak-ng",
     ),
+    Command(
+        "-m tools.float16_figures",
+        ("docs/fewer_bits.md",),
+        "float kernels and their float16 weights",
+        "a minute, QEMU, RISC-V tools",
+    ),
     Command("-m tools.quantized_models", ("docs/quantize.md",), "the quantiser", f"minutes, {MODELS}"),
     Command(
         "-m tools.page_tables",

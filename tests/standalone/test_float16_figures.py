@@ -1,0 +1,18 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/fewer_bits.md says about float16 weights."""
+
+from tools.float16_figures import MACHINES, measured, stated
+
+
+def test_the_table_has_every_core() -> None:
+    assert [row.split(" | ")[0] for row in stated()] == [
+        f"| {machine.removeprefix('qemu-')}" for machine in MACHINES
+    ]
+
+
+def test_flash_is_nearly_half_and_instructions_are_within_the_stated_share() -> None:
+    found = measured("qemu-cortex-m4")
+    large, small = found.flash
+    assert small < 0.6 * large
+    assert all(before <= after < 2 * before for before, after in found.instructions)
