@@ -58,8 +58,9 @@ TINYML_OFFSET(struct conv_dsp_s16_walk, both, 44);
 #define SHIFTS 2 /* factors do not contain them */
 #define LIMITS 4 /* other limits than 0 and 32767 */
 
-#define TURN       4   /* times four elements: a turn of the loop over them */
-#define FOUR_BYTES 104 /* of the code for four elements */
+#define TURN        4   /* times four elements: a turn of the loop over them */
+#define FOUR_BYTES  104 /* of the code for four elements */
+#define CHECK_BYTES 10  /* and for whether there are more */
 
 /* The outputs of pairs of filters at up to four windows. Returns what follows the weights. The
  * first turn of the loop over elements begins `skipped` bytes of code later.
@@ -155,9 +156,12 @@ conv_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN, const uint32_t *end 
 		STEP
 		STEP
 		TINYML_CODE_BYTES("2b", "20b", FOUR_BYTES)
+		"21:\n\t"
 		"ldr r12, [sp]\n\t"
 		"cmp r1, r12\n\t"
-		"bne 2b\n\t"
+		"bne.w 2b\n"
+		"22:\n\t"
+		TINYML_CODE_BYTES("21b", "22b", CHECK_BYTES)
 		"ldr lr, [sp, #4]\n\t"
 		"ldrd r12, r3, [lr, #8]\n\t"
 		"ldrd r1, r2, [r12], #8\n\t"
@@ -429,7 +433,8 @@ void tinyml_conv_steps_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 	g.padded = (g.elements + 3) & ~3;
 	g.window = (int16_t *)&g.columns[g.padded / 2 * WINDOWS];
 	fours = g.padded / 4 - 1; /* the first ones are no part of a turn */
-	g.skipped = (fours == 0 ? TURN : -fours & (TURN - 1)) * FOUR_BYTES;
+	g.skipped =
+		fours == 0 ? TURN * FOUR_BYTES + CHECK_BYTES : (-fours & (TURN - 1)) * FOUR_BYTES;
 	for (int32_t n = 0; n < w->batches; n++) {
 		const uint32_t *weights = (const uint32_t *)p->weights;
 

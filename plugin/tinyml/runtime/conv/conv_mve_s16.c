@@ -21,6 +21,7 @@ struct conv_mve_s16_group {
 	int32_t in_c;
 	int32_t elements; /* of a filter */
 	int32_t vectors;
+	int32_t skipped;  /* bytes of code in the first turn over them */
 	bool straight;    /* windows inside the input are whole vectors of it, and need no copy */
 	bool flat;        /* and each position of the input is one, in the order of outputs */
 	int16_t *columns; /* copies of four windows */
@@ -32,7 +33,6 @@ struct conv_mve_s16_walk {
 	const int32_t *bias;
 	const int32_t *factor;
 	const uint8_t *shift;
-	int32_t vectors;
 	int16_t *y;
 	int32_t step;       /* bytes of the output from a position to the next */
 	const int16_t *end; /* of the outputs of the first position */
@@ -46,23 +46,30 @@ TINYML_OFFSET(struct conv_mve_s16_walk, windows, 0);
 TINYML_OFFSET(struct conv_mve_s16_walk, bias, 16);
 TINYML_OFFSET(struct conv_mve_s16_walk, factor, 20);
 TINYML_OFFSET(struct conv_mve_s16_walk, shift, 24);
-TINYML_OFFSET(struct conv_mve_s16_walk, vectors, 28);
-TINYML_OFFSET(struct conv_mve_s16_walk, y, 32);
-TINYML_OFFSET(struct conv_mve_s16_walk, step, 36);
-TINYML_OFFSET(struct conv_mve_s16_walk, end, 40);
-TINYML_OFFSET(struct conv_mve_s16_walk, rare, 44);
-TINYML_OFFSET(struct conv_mve_s16_walk, count, 48);
-TINYML_OFFSET(struct conv_mve_s16_walk, both, 52);
-TINYML_OFFSET(struct conv_mve_s16_walk, low, 56);
-TINYML_OFFSET(struct conv_mve_s16_walk, high, 72);
+TINYML_OFFSET(struct conv_mve_s16_walk, y, 28);
+TINYML_OFFSET(struct conv_mve_s16_walk, step, 32);
+TINYML_OFFSET(struct conv_mve_s16_walk, end, 36);
+TINYML_OFFSET(struct conv_mve_s16_walk, rare, 40);
+TINYML_OFFSET(struct conv_mve_s16_walk, count, 44);
+TINYML_OFFSET(struct conv_mve_s16_walk, both, 48);
+TINYML_OFFSET(struct conv_mve_s16_walk, low, 52);
+TINYML_OFFSET(struct conv_mve_s16_walk, high, 68);
 
 #define SOME   1 /* not all outputs of four positions and of both filters are written */
 #define SHIFTS 2 /* factors do not contain them */
 
-/* The outputs of pairs of filters at up to four windows. Returns what follows the weights. */
+#define TURN         4  /* vectors: a turn of the loop over them */
+#define VECTOR_BYTES 56 /* of the code for a vector of each window and filter */
+#define CHECK_BYTES  8  /* and for whether there are more */
+
+/* The outputs of pairs of filters at up to four windows. Returns what follows the weights. `end` is
+ * that of the first window. The first turn of the loop over vectors begins `skipped` bytes of code
+ * later.
+ */
 TINYML_ASSEMBLY static const int8_t *
 conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
-		     struct conv_mve_s16_walk *walk TINYML_UNSEEN)
+		     struct conv_mve_s16_walk *walk TINYML_UNSEEN, const int16_t *end TINYML_UNSEEN,
+		     int32_t skipped TINYML_UNSEEN)
 {
 	/* clang-format off */
 #define STEP(multiply)                                                                             \
@@ -86,31 +93,36 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 	"vqmovnt.s32 q0, q1\n\t"                                                                   \
 	"add r0, r2, #4\n\t"                                                                       \
 	"vmax.s16 q0, q0, q4\n\t"                                                                  \
-	"str r0, [r11, #32]\n\t"                                                                   \
+	"str r0, [r11, #28]\n\t"                                                                   \
 	"vmin.s16 q0, q0, q5\n\t"                                                                  \
 	"vmov r10, r8, q0[2], q0[0]\n\t"                                                           \
 	"vmov r12, lr, q0[3], q0[1]\n\t"
 	__asm__ volatile(
-		"push {r1, r4-r11, lr}\n\t"
+		"push {r1-r11, lr}\n\t"
 		"vpush {d8-d11}\n\t"
 		"mov r11, r1\n\t"
 		"mov r1, r0\n\t"
-		"vldrh.16 q4, [r11, #56]\n\t"
-		"vldrh.16 q5, [r11, #72]\n"
-		"1:\n\t" /* a pair of filters: the first vectors, then two at a time */
+		"vldrh.16 q4, [r11, #52]\n\t"
+		"vldrh.16 q5, [r11, #68]\n"
+		"1:\n\t" /* a pair of filters: the first vectors, then more of them in turns */
 		"ldm r11, {r3, r5, r7, r9}\n\t"
-		"ldr r11, [r11, #28]\n\t"
+		"ldr r11, [sp, #40]\n\t"
 		STEP("vmladav.s16")
-		"lsrs r11, r11, #1\n\t"
-		"beq 4f\n\t"
-		"bcc 3f\n"
+		"add pc, r11\n\t"
+		"nop\n"
 		"2:\n\t"
 		STEP("vmladava.s16")
 		"3:\n\t"
 		STEP("vmladava.s16")
-		"subs r11, #1\n\t"
-		"bne 2b\n"
+		STEP("vmladava.s16")
+		STEP("vmladava.s16")
+		TINYML_CODE_BYTES("2b", "3b", VECTOR_BYTES)
 		"4:\n\t"
+		"ldr r11, [sp, #36]\n\t"
+		"cmp r3, r11\n\t"
+		"bne 2b\n"
+		"40:\n\t"
+		TINYML_CODE_BYTES("4b", "40b", CHECK_BYTES)
 		"ldr r11, [sp, #32]\n\t"
 		"vmov q0[2], q0[0], r4, r0\n\t"
 		"vmov q0[3], q0[1], r6, r2\n\t"
@@ -122,8 +134,8 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"vadd.i32 q0, q0, r4\n\t"
 		"strd r2, r3, [r11, #16]\n\t"
 		"vadd.i32 q1, q1, r6\n\t"
-		"ldrd r2, r3, [r11, #32]\n\t"
-		"ldrd r4, r6, [r11, #40]\n\t"
+		"ldrd r2, r3, [r11, #28]\n\t"
+		"ldrd r4, r6, [r11, #36]\n\t"
 		"cbnz r6, 6f\n\t"
 		"vqrdmulh.s32 q0, q0, r8\n\t"
 		"vqrdmulh.s32 q1, q1, r10\n\t"
@@ -138,7 +150,8 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"bne 1b\n\t"
 		"mov r0, r1\n\t"
 		"vpop {d8-d11}\n\t"
-		"pop {r1, r4-r11, pc}\n"
+		"add sp, #12\n\t"
+		"pop {r4-r11, pc}\n"
 		"6:\n\t"
 		"lsrs r6, r6, #1\n\t" /* SHIFTS; and the carry is SOME */
 		"bne 7f\n\t"
@@ -159,7 +172,7 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"8:\n\t"
 		LIMIT
 		"bcc 5b\n\t"
-		"ldrd r6, r5, [r11, #48]\n" /* fewer positions, or a single filter */
+		"ldrd r6, r5, [r11, #44]\n" /* fewer positions, or a single filter */
 		"9:\n\t"
 		"strh r8, [r2]\n\t"
 		"lsr r8, r8, #16\n\t"
@@ -176,7 +189,8 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"bne 1b\n\t"
 		"mov r0, r1\n\t"
 		"vpop {d8-d11}\n\t"
-		"pop {r1, r4-r11, pc}\n\t");
+		"add sp, #12\n\t"
+		"pop {r4-r11, pc}\n\t");
 	/* clang-format on */
 #undef STEP
 #undef LIMIT
@@ -201,9 +215,11 @@ static const int16_t *conv_mve_s16_gather(const struct tinyml_conv_dsp_s16 *p,
 
 /* All filters of a group at the windows of a walk. */
 static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
+					const struct conv_mve_s16_group *g,
 					struct conv_mve_s16_walk *walk, const int8_t *weights,
 					int32_t first_out, int32_t out_c, int16_t *y)
 {
+	const int16_t *const end = walk->windows[0] + g->vectors * LANES;
 	const int32_t shifts = p->shift != NULL ? SHIFTS : 0, even = out_c & ~1;
 
 	walk->bias = &p->bias[first_out];
@@ -214,7 +230,7 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 	walk->rare = shifts | (walk->count != WINDOWS ? SOME : 0);
 	walk->both = 1;
 	if (even > 0) {
-		weights = conv_mve_s16_filters(weights, walk);
+		weights = conv_mve_s16_filters(weights, walk, end, g->skipped);
 	}
 	if (out_c != even) { /* nothing is read behind the tables */
 		const int32_t last = first_out + even;
@@ -228,7 +244,7 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 		walk->end = &walk->y[2];
 		walk->rare = shifts | SOME;
 		walk->both = 0;
-		weights = conv_mve_s16_filters(weights, walk);
+		weights = conv_mve_s16_filters(weights, walk, end, g->skipped);
 	}
 	return weights;
 }
@@ -292,7 +308,8 @@ void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 					  (w->in_w == 1 && w->dilation_h == 1))));
 	g.flat = g.straight && g.elements == g.in_c && w->stride_h == 1 && w->stride_w == 1 &&
 		 w->pad_top == 0 && w->pad_left == 0 && w->out_w == w->in_w && w->out_h <= w->in_h;
-	walk.vectors = g.vectors;
+	g.skipped = g.vectors == 1 ? TURN * VECTOR_BYTES + CHECK_BYTES
+				   : ((1 - g.vectors) & (TURN - 1)) * VECTOR_BYTES;
 	vst1q_s16(walk.low, vdupq_n_s16(p->out_min));
 	vst1q_s16(walk.high, vdupq_n_s16(p->out_max));
 	for (int32_t n = 0; n < w->batches; n++) {
@@ -307,7 +324,7 @@ void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 
 				walk.count = left < WINDOWS ? left : WINDOWS;
 				conv_mve_s16_windows(p, &g, x, at, &walk);
-				next = conv_mve_s16_apply(p, &walk, weights, i * out_c, out_c,
+				next = conv_mve_s16_apply(p, &g, &walk, weights, i * out_c, out_c,
 							  &y[at * step]);
 			}
 			weights = next;
