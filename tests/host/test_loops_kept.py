@@ -17,7 +17,6 @@ from tests.support.interpret import interpret
 from tinyml import harness, importers
 from tinyml.base.errors import ModelError
 from tinyml.cost.estimate import errors_of, estimate_for
-from tinyml.importers.unrolling import MOST_COPIES
 from tinyml.ir import DType
 from tinyml.ir.text import dump
 from tinyml.ir.text_parser import parse
@@ -28,7 +27,6 @@ from tinyml.memory.plan.validate import PlanError
 from tinyml.memory.select import Selected
 from tinyml.pipeline import Options, check_plan, compile_model, program_of
 from tinyml.player.program import UnplayableError
-from tinyml.quantize.prepare import prepare
 from tinyml.reference.session import answers
 
 CHECKED = harness.Options(check_arena=True)
@@ -187,10 +185,3 @@ def test_estimates_count_every_turn() -> None:
     assert 9 < many / few < 11
     assert code == more_code
     assert more_macs == 10 * macs
-
-
-@pytest.mark.parametrize("steps, kept", [(30, False), (MOST_COPIES + 1, True)])
-def test_the_quantiser_unrolls_loops_while_it_can(steps: int, kept: bool) -> None:
-    """Then their steps can be int8; in a loop that stays one, all is float."""
-    prepared = prepare(models.file(models.counted_loop(steps)), {})
-    assert ("Loop" in [node.op_type for node in prepared.model.graph.node]) == kept

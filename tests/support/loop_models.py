@@ -216,6 +216,44 @@ def settling_loop(steps: int | None, begins: bool = False, rows: bool = False) -
     )
 
 
+def gated_scan(steps: int, width: int = 8) -> onnx.ModelProto:
+    """A cell that is no layer that ONNX knows (FastGRNN), and a dense layer of its last state."""
+    random = np.random.default_rng(5)
+    body = helper.make_graph(
+        [
+            node("MatMul", "x w", "a"),
+            node("MatMul", "h u", "b"),
+            node("Add", "a b", "both"),
+            node("Add", "both offset", "gate_in"),
+            node("Sigmoid", "gate_in", "gate"),
+            node("Tanh", "both", "candidate"),
+            node("Sub", "one gate", "rest"),
+            node("Mul", "rest candidate", "new"),
+            node("Mul", "gate h", "old"),
+            node("Add", "new old", "h2"),
+        ],
+        "body",
+        [value("h", 1, width), value("x", 1, WIDTH)],
+        [value("h2", 1, width)],
+    )
+    loop = helper.make_node("Scan", ["h0", "xs"], ["hn"], "cell", body=body, num_scan_inputs=1)
+    model = whole(
+        loop,
+        [value("xs", steps, 1, WIDTH)],
+        [value("y", 1, 3)],
+        {
+            "h0": np.zeros((1, width), np.float32),
+            "w": random.normal(0, 0.5, (WIDTH, width)).astype(np.float32),
+            "u": random.normal(0, 0.3, (width, width)).astype(np.float32),
+            "offset": np.full((1, width), 1.5, np.float32),
+            "one": np.float32(1),
+            "v": random.normal(0, 0.5, (width, 3)).astype(np.float32),
+        },
+    )
+    model.graph.node.append(node("MatMul", "hn v", "y"))
+    return model
+
+
 def permitted_loop(steps: int) -> onnx.ModelProto:
     """A Loop that an input of the model permits: all steps, or none."""
     body = helper.make_graph(

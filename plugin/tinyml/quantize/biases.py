@@ -10,6 +10,7 @@ from onnx import numpy_helper
 
 from tinyml.base.errors import ModelError
 from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize.subgraphs import drop_unread
 
 BIAS = 2
 """The place of the bias among the inputs of a layer with weights."""
@@ -31,21 +32,7 @@ def plain_biases(model: onnx.ModelProto) -> None:
             row = np.broadcast_to(bias.reshape(-1), (channels,)).copy()
             model.graph.initializer.append(numpy_helper.from_array(row, name))
             node.input[BIAS] = name
-    drop_unread_constants(model)
-
-
-def _read(graph: onnx.GraphProto) -> set[str]:
-    """The names that a graph reads, in the branches of its nodes, too."""
-    inside = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
-    found = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
-    return found.union(*map(_read, inside))
-
-
-def drop_unread_constants(model: onnx.ModelProto) -> None:
-    """Constants that other ones have replaced."""
-    read = _read(model.graph)
-    for tensor in [t for t in model.graph.initializer if t.name not in read]:
-        model.graph.initializer.remove(tensor)
+    drop_unread(model.graph)
 
 
 def _apply_factors(model: onnx.ModelProto) -> None:

@@ -47,7 +47,9 @@ def quantized(
         return kept
     found = quantize(file, request, shapes, progress)
     if _key(file, request, shapes or {}) != key:
-        raise ConfigError("the calibration data changed while it was read", "run the command again")
+        raise ConfigError(
+            "the calibration data, or this program, changed while it ran", "run the command again"
+        )
     result = Result(found.model.SerializeToString(deterministic=True), found.report)
     report = {"model_sha256": _sha256(result.content), **result.report.as_json()}
     _store(folder, {"model.onnx": result.content, "report.json": json.dumps(report, indent=2).encode()})

@@ -49,7 +49,7 @@ def calibrate(
 
         def get_next(self) -> dict[str, Array] | None:
             sample = next(self.rest, None)
-            return None if sample is None else dict(sample)
+            return None if sample is None else {name: np.asarray(x) for name, x in sample.items()}
 
     name, options = SETTINGS[method]
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:

@@ -22,7 +22,8 @@ from tinyml.quantize.cheapest import cheapest
 from tinyml.quantize.float16 import float16_layers
 from tinyml.quantize.four_bits import choose
 from tinyml.quantize.improve import Steps, find_basis
-from tinyml.quantize.layers import chosen
+from tinyml.quantize.layers import chosen, find_layers
+from tinyml.quantize.loop_bodies import Made, inside, outside, with_integer_loops
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
@@ -61,7 +62,8 @@ def quantize(
     samples = _samples(prepared, request)
     tested = _samples(prepared, held_out(request)) if request.test else None
     progress("reading the model", 1, 1)
-    result = _result(Work(prepared, samples, request, progress), tested)
+    prepared = _with_integer_loops(prepared, samples, request, opset, progress)
+    result = _result(Work(prepared, samples, outside(request, prepared), progress), tested)
     _keep_metadata(result.model, facts)
     return result
 
@@ -72,6 +74,26 @@ def _halved(work: Work, wanted: Precision) -> frozenset[str]:
     for node, why in reasons.items():
         work.leave([node], why)
     return names
+
+
+def _with_integer_loops(
+    prepared: Prepared, samples: Samples, request: Request, opset: int, progress: Progress
+) -> Prepared:
+    """Loops in loops too, the innermost first."""
+
+    def quantized(body: onnx.ModelProto, turns: Samples) -> Made:
+        found = prepare(ModelFile(Path("body.onnx"), body.SerializeToString()), {}, opset)
+        # the first turn of each sequence has the first values of the states among its samples
+        states = tuple(replace(state, initial=None) for state in found.states)
+        known = {layer.name for layer in find_layers(found.model)}
+        part = _with_integer_loops(
+            replace(found, states=states, doubted=None, is_body=True), turns, request, opset, progress
+        )
+        known.update(layer.name for report in part.loops.values() for layer in report.layers)
+        wanted = outside(inside(request, known), part)
+        return Made(*_made(Work(part, turns, wanted, progress), None), states)
+
+    return with_integer_loops(prepared, samples, request, quantized)
 
 
 def _samples(prepared: Prepared, request: Request) -> Samples:
@@ -89,7 +111,8 @@ def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
             model.metadata_props.add(key=key, value=value)
 
 
-def _result(work: Work, tested: Samples | None) -> Quantized:
+def _made(work: Work, tested: Samples | None) -> tuple[onnx.ModelProto, Report]:
+    """The model with a float interface, without its states."""
     floats, int16 = (chosen(work.layers, names) for names in (work.request.keep_float, work.request.int16))
     wanted = Precision(tuple(floats), tuple(int16))
     if work.stays_float:
@@ -107,11 +130,16 @@ def _result(work: Work, tested: Samples | None) -> Quantized:
     report = replace(report, choices=choices)
     if made is not None:
         report = replace(report, variants=variants(work, made, tested), eight_bits=dict(made.reasons))
+    return model, report
+
+
+def _result(work: Work, tested: Samples | None) -> Quantized:
+    model, report = _made(work, tested)
     restore(model, work.own)
-    inside = {name for state in work.states for name in (state.input, state.output)}
-    keep_observed(model, work.samples.inputs, work.reference.results, inside)
+    hidden = {name for state in work.states for name in (state.input, state.output)}
+    keep_observed(model, work.samples.inputs, work.reference.results, hidden)
     if work.request.io == "int8":
-        model = to_int8_interface(model, inside)
+        model = to_int8_interface(model, hidden)
     with_states(model, store_integers(model, work.states))
     if not work.own.nodes:  # the checker does not know operators from outside
         onnx.checker.check_model(model)

@@ -10,7 +10,9 @@ from onnx import helper
 from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.importers.states import Remembered, with_states
 from tinyml.ir import Graph, State, Tensor
+from tinyml.ops.framework.loop import Loop
 from tinyml.ops.framework.writing import ONNX_WRITERS, OnnxWriter, element_type
+from tinyml.quantize.export_loops import write_loop
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
@@ -18,15 +20,7 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     _refuse(graph)
     out = OnnxWriter()
     out.names |= set(graph.tensors)
-    for node in graph.nodes:
-        layer = graph.layer(node)
-        out.scope = node.name.split(";")[0]  # TFLite joins the names of fused layers
-        names = []
-        for tensor in layer.inputs:
-            if tensor is not None and tensor.is_constant:
-                out.add_constant(tensor.name, tensor.value)
-            names.append(tensor.name if tensor is not None else "")
-        ONNX_WRITERS[type(node.op)](node.op, layer, names, layer.output.name, out)
+    _write(graph, out)
     states = [_state(state, out, _is_changed_state(graph, state)) for state in graph.states]
     tensors = {**graph.tensors, **{s.output: graph.tensors[s.input] for s in states}}
     proto = helper.make_graph(
@@ -43,6 +37,21 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     return model
 
 
+def _write(graph: Graph, out: OnnxWriter) -> None:
+    for node in graph.nodes:
+        layer = graph.layer(node)
+        out.scope = node.name.split(";")[0]  # TFLite joins the names of fused layers
+        names = []
+        for tensor in layer.inputs:
+            if tensor is not None and tensor.is_constant:
+                out.add_constant(tensor.name, tensor.value)
+            names.append(tensor.name if tensor is not None else "")
+        if isinstance(node.op, Loop):
+            write_loop(node.op, layer, names, out, _write)
+        else:
+            ONNX_WRITERS[type(node.op)](node.op, layer, names, layer.output.name, out)
+
+
 def _ir_version(opset: int) -> int:
     """Old runtimes read old versions, so it is no later than it has to be."""
     return max(8, int(helper.find_min_ir_version_for([helper.make_opsetid("", opset)])))
@@ -50,16 +59,31 @@ def _ir_version(opset: int) -> int:
 
 def can_write(graph: Graph) -> bool:
     """Whether all operators can be written as ONNX, and nothing is quantised."""
-    plain = all(tensor.quant is None for tensor in graph.tensors.values())
-    return plain and all(type(node.op) in ONNX_WRITERS for node in graph.nodes)
+    return not _is_quantized(graph) and not _unwritten(graph)
+
+
+def _is_quantized(graph: Graph) -> bool:
+    inside = [node.op.inner_graph for node in graph.nodes if node.op.inner_graph is not None]
+    return any(t.quant is not None for t in graph.tensors.values()) or any(map(_is_quantized, inside))
+
+
+def _unwritten(graph: Graph) -> set[str]:
+    """Operators that cannot be written."""
+    found = set[str]()
+    for node in graph.nodes:
+        if isinstance(node.op, Loop) and not node.op.bounded:
+            found |= _unwritten(node.op.body)
+        elif type(node.op) not in ONNX_WRITERS:
+            found.add(node.op.kind)
+    return found
 
 
 def _refuse(graph: Graph) -> None:
-    if any(tensor.quant is not None for tensor in graph.tensors.values()):
+    if _is_quantized(graph):
         raise ConfigError(
             "the model is quantised already", "compile it as it is, or quantise the float model"
         )
-    missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in ONNX_WRITERS})
+    missing = sorted(_unwritten(graph))
     if missing:
         raise UnsupportedError(
             f"quantising this model would need to write {', '.join(missing)} as ONNX",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.quantize import measure, rounding
+from tinyml.quantize import rounding
 from tinyml.quantize.improve import few
 from tinyml.quantize.linear import Linear, seen_inputs
 from tinyml.quantize.measure import Outcome
@@ -123,7 +123,7 @@ def _within(goal: Goal, outcome: Outcome, int8: Outcome) -> bool:
 def _ranked(work: Work, wanted: Precision, layers: list[Linear]) -> tuple[list[str], dict[str, float]]:
     """The best first: least noise at the outputs for each weight that shrinks."""
     some = replace(work.samples, inputs=work.samples.inputs[:RANKING], labels=None, warnings=())
-    reference = measure.Reference(work.original, some, states=work.states)
+    reference = work.reference_of(work.in_float, some)
     plain = reference.compare(work.model(wanted)).decibels
     alone: dict[str, float] = {}
     for done, layer in enumerate(layers):

@@ -106,11 +106,16 @@ class Reference:
     """The float model's answers, computed once."""
 
     def __init__(
-        self, model: onnx.ModelProto, samples: Samples, tensors: Sequence[str] = (), states: States = ()
+        self,
+        model: onnx.ModelProto,
+        samples: Samples,
+        tensors: Sequence[str] = (),
+        states: States = (),
+        judge_states: bool = False,
     ) -> None:
         self.samples = samples
         self.states = states
-        inside = {state.output for state in states}
+        inside = set() if judge_states else {state.output for state in states}
         behind = selected(model)
         outputs = [value.name for value in model.graph.output if value.name not in inside]
         judged = [name for name in outputs if name not in behind]

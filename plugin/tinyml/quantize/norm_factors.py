@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from tinyml.ir import Array
-from tinyml.quantize.biases import drop_unread_constants
+from tinyml.quantize.subgraphs import drop_unread
 
 NORMALS = ("LayerNormalization", "RMSNormalization")
 
@@ -33,7 +33,7 @@ def fold_norm_factors(model: onnx.ModelProto) -> None:
         if node.op_type in NORMALS and len([name for name in node.output if name]) == 1:
             _take_factors(file, node)
             _fold(file, node)
-    drop_unread_constants(file.model)
+    drop_unread(file.model.graph)
     model.CopyFrom(file.model)
 
 

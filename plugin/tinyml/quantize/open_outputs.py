@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 import onnx
 
 from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize.subgraphs import drop_unread
 
 COARSE = 30.0
 """Decibels below which an output may gain from its sums."""
@@ -33,10 +34,7 @@ def open_outputs(model: onnx.ModelProto, names: Collection[str]) -> None:
     """Remove the pairs of QuantizeLinear and DequantizeLinear between the last layer and these outputs."""
     for name in names:
         _open(model.graph, name)
-    used = {name for node in model.graph.node for name in node.input} | {o.name for o in model.graph.output}
-    kept = [tensor for tensor in model.graph.initializer if tensor.name in used]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
+    drop_unread(model.graph)
 
 
 def _open(graph: onnx.GraphProto, output: str) -> None:

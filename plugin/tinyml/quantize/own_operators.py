@@ -21,6 +21,7 @@ from tinyml.datasets.reader import Samples
 from tinyml.ir import Graph
 from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework.registration import is_from_outside, outside_faults
+from tinyml.quantize.subgraphs import in_order
 
 KNOWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
 """Those of onnxruntime."""
@@ -131,21 +132,7 @@ def restore(model: onnx.ModelProto, parts: Cut) -> None:
     for values, whole in ((graph.input, inputs), (graph.output, list(parts.ends))):
         del values[:]
         values.extend(whole)
-    nodes = _in_order([*graph.node, *parts.nodes])
+    nodes = in_order([*graph.node, *parts.nodes])
     del graph.node[:]
     graph.node.extend(nodes)
     model.opset_import.extend(parts.domains)
-
-
-def _in_order(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """Each node after those that compute its inputs."""
-    makers = {name: index for index, node in enumerate(nodes) for name in node.output}
-    placed: dict[int, onnx.NodeProto] = {}
-    waiting = list(range(len(nodes)))
-    while waiting:
-        ready = [i for i in waiting if all(makers.get(name, i) in {*placed, i} for name in nodes[i].input)]
-        placed.update((i, nodes[i]) for i in ready)
-        waiting = [i for i in waiting if i not in placed]
-        if not ready:
-            raise ModelError("the quantised model has a cycle; please report this")
-    return list(placed.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,10 @@ from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
 from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
+from tinyml.quantize.report import Report
 from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.quantize.score_factors import move_key_factors
+from tinyml.quantize.subgraphs import graphs_inside
 from tinyml.reference import session
 from tinyml.reference.halves import widen
 
@@ -60,6 +63,10 @@ class Prepared:
     doubted: Graph | None = None  # the imported graph, if the export to ONNX may change its meaning
     own: Cut = NOTHING  # operators from outside, which are not in ``model``
     whole: Graph | None = None  # the imported graph, if there are such operators
+    written: bool = False  # by ``export``, where loops have one form
+    in_float: onnx.ModelProto | None = None  # the model, if ``model`` has integers in its loops
+    loops: Mapping[str, Report] = field(default_factory=dict)  # these loops, and what their integers cost
+    is_body: bool = False  # of a loop: what it carries are results too
 
 
 def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
@@ -98,20 +105,13 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
         for name in graph.inputs
     )
     doubted = graph if exported and export_check.doubts(graph) else None
-    return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
+    return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None, exported)
 
 
 def _read(file: ModelFile, shapes: Mapping[str, Shape]) -> tuple[Graph, Graph]:
-    """The graph as it is read, and joined; an error if the file is malformed or would not compile.
-
-    The steps of a loop become int8. If there are too many of them, it stays a loop, and stays float.
-    """
-    try:
-        found = read(file, shapes, unrolled=True)
-        return found, _joined(found)
-    except UnsupportedError:
-        found = read(file, shapes)
-        return found, _joined(found)
+    """The graph as it is read, and joined; an error if the file is malformed or would not compile."""
+    found = read(file, shapes)
+    return found, _joined(found)
 
 
 def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.ModelProto, bool]:
@@ -332,7 +332,7 @@ def constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
 
 def float_bytes(model: onnx.ModelProto) -> int:
     """Bytes of all constants."""
-    return sum(constant_bytes(tensor) for tensor in model.graph.initializer)
+    return sum(constant_bytes(t) for graph in graphs_inside(model.graph) for t in graph.initializer)
 
 
 def constant_bytes(tensor: onnx.TensorProto) -> int:

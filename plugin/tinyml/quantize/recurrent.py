@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize.subgraphs import outside_names
 
 LARGEST = 127
 ROWS = 1
@@ -79,7 +80,7 @@ def shrink_weights(model: onnx.ModelProto, names: Collection[str]) -> None:
                 _add(model, node, name, numpy_helper.to_array(constants[name]))
                 done.add(name)
             node.input[place] = f"{name}/real"
-    still_read = {name for node in model.graph.node for name in node.input}
+    still_read = {name for node in model.graph.node for name in (*node.input, *outside_names(node))}
     for name in done - still_read:
         model.graph.initializer.remove(constants[name])
 

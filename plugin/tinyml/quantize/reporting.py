@@ -15,6 +15,7 @@ from tinyml.quantize import measure
 from tinyml.quantize.forests import forest_bytes, ignores_missing
 from tinyml.quantize.improve import Steps
 from tinyml.quantize.layers import FloatLayer, chosen
+from tinyml.quantize.loop_bodies import LOOPS, with_float_loops
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.precision import Precision
 from tinyml.quantize.prepare import float_bytes
@@ -48,7 +49,7 @@ def reported(work: Work, model: onnx.ModelProto, wanted: Precision, steps: Steps
         layers,
         tuple(layer.name for layer in wanted.floats),
         tuple(layer.name for layer in wanted.int16),
-        float_bytes(work.original) + forest_bytes(work.original),
+        float_bytes(work.in_float) + forest_bytes(work.in_float),
         float_bytes(model) + forest_bytes(model),
         sparsity_of(work.original),
         _warnings(work, outcome, layers, wanted),
@@ -75,10 +76,17 @@ def _layers(work: Work, model: onnx.ModelProto, wanted: Precision) -> tuple[Laye
         weights = "int4" if layer.name in wanted.int4 else ""
         found.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost, None, why, weights))
     total = sum(value for value in added if value is not None)
-    return tuple(
+    found = [
         layer if value is None else replace(layer, share=value / total if total > 0 else 0.0)
         for layer, value in zip(found, added, strict=True)
-    )
+    ]
+    return tuple(one for layer in found for one in (layer, *_inside(work, layer.name)))
+
+
+def _inside(work: Work, loop: str) -> list[LayerNoise]:
+    """The layers of a body, each with its noise in one turn after the other; their shares are not known."""
+    report = work.loops.get(loop)
+    return [replace(layer, share=None) for layer in report.layers] if report is not None else []
 
 
 def _power(decibels: float) -> float:
@@ -109,7 +117,8 @@ def _noise(work: Work, model: onnx.ModelProto, layers: list[FloatLayer]) -> Mapp
     known = onnx.shape_inference.infer_shapes(work.original).graph
     real = {v.name for v in (*known.value_info, *known.output) if v.type.tensor_type.elem_type == 1}
     computed = {name for node in work.original.graph.node for name in node.output}
-    watched = measure.Reference(work.basis.model, few, sorted(tensors & computed & real), work.states)
+    model_in_float = with_float_loops(work.basis.model, work.in_float) if work.loops else work.basis.model
+    watched = work.reference_of(model_in_float, few, sorted(tensors & computed & real))
     return watched.compare(model, work.progress, "error of each layer").tensors
 
 
@@ -129,6 +138,9 @@ class _Kinds:
         }
 
     def of(self, layer: FloatLayer) -> tuple[str, str]:
+        if layer.op_type in LOOPS:
+            kind = "float16 weights" if self.work.stays_float else "int8"
+            return (kind, "") if layer.name in self.work.loops else ("float", f"no layer inside it is {kind}")
         if self.work.stays_float:
             small = layer.name in self.float16
             return ("float16 weights", "") if small else ("float", self.work.why.get(layer.name, ""))

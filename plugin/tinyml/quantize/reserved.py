@@ -7,6 +7,7 @@ from __future__ import annotations
 import onnx
 
 from tinyml.base.errors import ConfigError
+from tinyml.quantize.subgraphs import graphs_inside
 
 ENDINGS = (
     "_scale",
@@ -36,7 +37,7 @@ def avoid_reserved_names(model: onnx.ModelProto) -> None:
                 "rename it, or export the model with other names",
             )
     new = {name: f"{name}/own" for name in taken}
-    for node in graph.node:
+    for node in (node for inner in graphs_inside(graph) for node in inner.node):
         node.input[:] = [new.get(name, name) for name in node.input]
         node.output[:] = [new.get(name, name) for name in node.output]
     for named in (*graph.initializer, *graph.value_info):

@@ -19,6 +19,7 @@ from tinyml.quantize.choices import choices_quantized
 from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
+from tinyml.quantize.subgraphs import keep_reads_of_bodies
 from tinyml.quantize.unbounded import bounded
 from tinyml.reference import session
 
@@ -75,6 +76,7 @@ def insert_qdq(
             quantizer.model.save_model_to_file(str(path), False)
             result = onnx.load(path)
     show_activations(result, model, hidden)
+    keep_reads_of_bodies(result, model)
     del result.metadata_props[:]
     result.producer_name, result.producer_version = "west-tinyml", ""
     return result

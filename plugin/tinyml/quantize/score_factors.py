@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from tinyml.ir import Array
-from tinyml.quantize.biases import drop_unread_constants
+from tinyml.quantize.subgraphs import drop_unread
 
 MOVES = ("Expand", "Reshape", "Transpose", "Unsqueeze")
 """What may be between a factor and the product."""
@@ -27,7 +27,7 @@ def move_key_factors(model: onnx.ModelProto) -> None:
     file = _File(graph)
     for node in [node for node in graph.node if node.op_type == "MatMul"]:
         _move(file, node)
-    drop_unread_constants(model)
+    drop_unread(model.graph)
 
 
 class _File:

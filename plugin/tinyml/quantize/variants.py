@@ -9,7 +9,6 @@ from dataclasses import replace
 import onnx
 
 from tinyml.datasets.reader import Samples
-from tinyml.quantize import measure
 from tinyml.quantize.four_bits import Chosen
 from tinyml.quantize.prepare import constant_bytes
 from tinyml.quantize.report import Variant
@@ -27,7 +26,7 @@ def held_out(request: Request) -> Request:
 
 
 def variants(work: Work, made: Chosen, tested: Samples | None) -> tuple[Variant, ...]:
-    reference = measure.Reference(work.original, tested, states=work.states) if tested else None
+    reference = work.reference_of(work.in_float, tested) if tested else None
     found = []
     for name, wanted in (("int8", made.int8), ("mixed", made.mixed), ("int4", made.int4)):
         model = work.model(wanted)

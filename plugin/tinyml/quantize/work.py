@@ -38,6 +38,7 @@ from tinyml.quantize.recurrent_ranges import large_cells, name_states, over_all_
 from tinyml.quantize.rewrite import insert_qdq
 from tinyml.quantize.sequences import unrolled
 from tinyml.quantize.stored_weights import Nibbles, store
+from tinyml.quantize.subgraphs import bodies
 from tinyml.settings.quantize_request import Request
 
 ROUNDS = 4
@@ -64,6 +65,8 @@ class Work:
 
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.original = prepared.model
+        self.in_float = prepared.in_float or prepared.model
+        self.loops = prepared.loops
         name_states(self.original)
         self.basis = Basis(prepared.model)
         self.states = prepared.states
@@ -72,10 +75,13 @@ class Work:
         self.request = request
         self.progress = progress
         self.layers = find_layers(self.original)
-        if not self.layers:
+        if not self.layers and not self.loops:
             kind = "have float16 weights" if self.stays_float else "be int8"
-            raise ConfigError(f"the model has no layer that could {kind}", "compile it as it is")
-        self.reference = measure.Reference(self.original, samples, states=self.states)
+            loops = any(bodies(node) for node in self.original.graph.node)
+            rest = ", and what it computes in loops stays float" if loops else ""
+            raise ConfigError(f"the model has no layer that could {kind}{rest}", "compile it as it is")
+        self.is_body = prepared.is_body
+        self.reference = self.reference_of(self.in_float, samples)
         if prepared.doubted is not None:
             check_export(prepared.doubted, samples, self.reference.results)
         self.inputs = unrolled(self.original, samples, self.states)
@@ -90,6 +96,12 @@ class Work:
         self.leave(computed_weights(self.original), "its weights are not constants")
         self.leave(computed_limits(self.original), "its limits are not constants")
         self.leave(other_biases(self.original), "its bias differs from row to row")
+
+    def reference_of(
+        self, model: onnx.ModelProto, samples: Samples, tensors: Sequence[str] = ()
+    ) -> measure.Reference:
+        """What a model answers, and what is in some of its tensors."""
+        return measure.Reference(model, samples, tensors, self.states, self.is_body)
 
     @property
     def stays_float(self) -> bool:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 from tinyml.base.errors import ModelError, ToolError
@@ -78,7 +79,8 @@ class Session:
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """All outputs, and the requested tensors, by name."""
         try:
-            results = self.session.run(self.names, dict(inputs))
+            # a row of a list of numbers is a number, not an array
+            results = self.session.run(self.names, {name: np.asarray(x) for name, x in inputs.items()})
         except Exception as error:
             raise ModelError(f"onnxruntime failed while running the model: {_first_line(error)}") from None
         return dict(zip(self.names, results, strict=True))

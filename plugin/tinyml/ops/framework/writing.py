@@ -37,6 +37,12 @@ class OnnxWriter:
         self.scope = ""
         self.opset = OPSET
 
+    def inside(self) -> OnnxWriter:
+        """For the graph inside a node: nodes of its own, the same constants, and no name twice."""
+        inner = OnnxWriter()
+        inner.constants, inner.names, inner.opset = self.constants, self.names, self.opset
+        return inner
+
     def since(self, opset: int) -> None:
         """What is written has operators that this opset brought."""
         self.opset = max(self.opset, opset)
@@ -47,11 +53,13 @@ class OnnxWriter:
         self.node_of(op_type, inputs, [result], **attributes)
         return result
 
-    def node_of(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
-        """Add a node with several outputs."""
+    def node_of(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **attributes: Any
+    ) -> None:
+        """Add a node with several outputs; ``name``: a fresh one."""
         from onnx import helper
 
-        name = self.fresh(self.scope)
+        name = name or self.fresh(self.scope)
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, values: Array, hint: str) -> str:

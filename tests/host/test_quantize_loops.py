@@ -1,0 +1,224 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that stay loops have int8 bodies after `quantize`, and C computes what onnxruntime computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support import loop_models as models
+from tinyml import harness, importers
+from tinyml.base.errors import ConfigError
+from tinyml.importers import ModelFile
+from tinyml.ir import Array, DType
+from tinyml.memory.loops.placed import PlacedLoop
+from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.export import to_onnx
+from tinyml.reference.session import answers
+from tinyml.settings.quantize_request import Request
+
+pytest.importorskip("onnxruntime")
+
+CHECKED = harness.Options(check_arena=True)
+STEPS = 70
+
+
+def slow(model: onnx.ModelProto, count: int = 12) -> list[dict[str, Array]]:
+    """Samples whose sequences change slowly, as those of sensors do."""
+    random = np.random.default_rng(3)
+    shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
+    return [
+        {
+            name: np.cumsum(random.normal(0, 0.3, shape), 0, np.float32).reshape(shape)
+            for name, shape in shapes.items()
+        }
+        for _ in range(count)
+    ]
+
+
+def quantized(model: onnx.ModelProto, folder: Path, **choices: Any) -> Quantized:
+    samples = slow(model)
+    stacked: dict[str, Any] = {name: np.stack([one[name] for one in samples]) for name in samples[0]}
+    np.savez(folder / "data.npz", **stacked)
+    return quantize(models.file(model), Request(folder / "data.npz", method="minmax", **choices))
+
+
+def compiled(result: Quantized) -> Compiled:
+    file = ModelFile(Path("loops.onnx"), result.model.SerializeToString())
+    return compile_model(file, Options(target="host"))
+
+
+def runs_of(found: Compiled, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    return list(harness.run_files(found.files, "host", samples, options=CHECKED).outputs)
+
+
+def kinds(result: Quantized) -> dict[str, str]:
+    return {layer.name: layer.kind for layer in result.report.layers}
+
+
+def last_kind(result: Quantized) -> str:
+    return result.report.layers[-1].kind
+
+
+def loops_of(found: Compiled) -> list[PlacedLoop]:
+    return [one.layer.op for one in found.selected if isinstance(one.layer.op, PlacedLoop)]
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Quantized:
+    return quantized(models.gated_scan(STEPS), tmp_path_factory.mktemp("gated"))
+
+
+def test_the_body_is_int8_once(gated: Quantized) -> None:
+    """Each layer is in the report, and the loop carries integers."""
+    assert [node.op_type for node in gated.model.graph.node].count("Scan") == 1
+    assert {kinds(gated)[name] for name in ("cell", "a", "b", "both", "gate", "candidate", "h2")} == {"int8"}
+    (loop,) = loops_of(compiled(gated))
+    assert {type_.dtype for type_ in (*loop.operand_types(), *loop.infer(()))} == {DType.INT8}
+    assert {one.layer.outputs[0].dtype for one in loop.working} <= {DType.INT8, DType.INT16}
+
+
+def test_c_equals_onnxruntime(gated: Quantized) -> None:
+    samples = slow(models.gated_scan(STEPS))
+    for sample, run in zip(samples, runs_of(compiled(gated), samples), strict=True):
+        (wanted,) = answers(gated.model, sample)
+        np.testing.assert_allclose(run["y"], wanted, rtol=0, atol=1e-6)
+
+
+def test_the_loss_is_that_of_the_whole_model(gated: Quantized) -> None:
+    """Figures of the report are measured against the model in float, the loop included."""
+    model = models.gated_scan(STEPS)
+    wanted = np.stack([answers(model, sample)[0] for sample in slow(model)])
+    found = np.stack([answers(gated.model, sample)[0] for sample in slow(model)])
+    count = len(wanted)
+    energy = np.square(wanted - wanted.mean(0)).sum() * count / (count - 1)
+    noise = np.square(found - wanted).sum()
+    assert gated.report.decibels == pytest.approx(10 * np.log10(energy / noise), abs=0.1)
+    assert gated.report.decibels > 25
+    (loop,) = (layer for layer in gated.report.layers if layer.name == "cell")
+    assert loop.decibels is not None
+    assert loop.decibels < gated.report.decibels + 6  # most of the loss is in the loop
+
+
+def test_weights_are_counted_inside(gated: Quantized) -> None:
+    """Int8 weights, one scale for each filter, and biases; a constant in float is not kept."""
+    assert gated.report.int8_bytes < 0.75 * gated.report.float_bytes
+    assert "w" not in {tensor.name for tensor in gated.model.graph.initializer}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        models.settling_scan,
+        lambda steps: models.nested_loop(steps, steps),
+        lambda steps: models.filter_scan(steps, scan_input_directions=[1, 0]),
+        lambda steps: models.filter_scan(steps, scan_output_directions=[0, 1]),
+        models.counted_loop,
+        lambda steps: models.settling_loop(steps, begins=True),
+    ],
+    ids=["condition inside", "nested", "last part first", "last row first", "rows by number", "asking"],
+)
+def test_other_loops(make: Callable[[int], onnx.ModelProto], tmp_path: Path) -> None:
+    """Directions, captured values, rows, loops in loops and conditions stay what they are."""
+    model = make(STEPS)
+    result = quantized(model, tmp_path)
+    assert "int8" in kinds(result).values()
+    samples = slow(model, 3)
+    for sample, run in zip(samples, runs_of(compiled(result), samples), strict=True):
+        for value, wanted in zip(result.model.graph.output, answers(result.model, sample), strict=True):
+            close = np.isclose(run[value.name], wanted, rtol=1e-5, atol=1e-6)
+            assert close.mean() > 0.97, value.name  # the rest are ties of float32
+
+
+def test_a_loop_may_stay_float(tmp_path: Path) -> None:
+    result = quantized(models.gated_scan(STEPS), tmp_path, keep_float=("cell",))
+    assert (kinds(result)["cell"], last_kind(result)) == ("float", "int8")
+    assert "a" not in kinds(result)
+    (loop,) = loops_of(compiled(result))
+    assert {type_.dtype for type_ in loop.operand_types()} == {DType.FLOAT32}
+
+
+def test_a_layer_of_a_body_may_have_another_type(tmp_path: Path) -> None:
+    plain = quantized(models.gated_scan(STEPS), tmp_path)
+    result = quantized(models.gated_scan(STEPS), tmp_path, keep_float=("new",), int16=("h2",))
+    found = kinds(result)
+    assert (found["new"], found["h2"], last_kind(result)) == ("float", "int16", "int8")
+    assert result.report.decibels > plain.report.decibels + 1
+    samples = slow(models.gated_scan(STEPS), 3)
+    for sample, run in zip(samples, runs_of(compiled(result), samples), strict=True):
+        (wanted,) = answers(result.model, sample)
+        np.testing.assert_allclose(run["y"], wanted, rtol=0, atol=0.02)
+
+
+def test_float16_weights_of_a_body(tmp_path: Path) -> None:
+    result = quantized(models.gated_scan(STEPS), tmp_path, weights="float16")
+    assert {kinds(result)[name] for name in ("cell", "a", "b")} == {"float16 weights"}
+    assert result.report.decibels > 50
+    samples = slow(models.gated_scan(STEPS), 3)
+    for sample, run in zip(samples, runs_of(compiled(result), samples), strict=True):
+        (wanted,) = answers(result.model, sample)
+        np.testing.assert_allclose(run["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_an_unknown_layer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no layer called 'cel'"):
+        quantized(models.gated_scan(STEPS), tmp_path, keep_float=("cel",))
+
+
+def test_a_model_that_keeps_state(tmp_path: Path) -> None:
+    """The first state of its loop is what the previous run left."""
+    model = models.gated_scan(STEPS)
+    stored = next(tensor for tensor in model.graph.initializer if tensor.name == "h0")
+    model.graph.initializer.remove(stored)
+    model.graph.input.append(models.value("h0", 1, 8))
+    model.graph.output.append(models.value("hn", 1, 8))
+    model.metadata_props.add(key="tinyml.states", value='{"h0": "hn"}')
+    samples = [{"xs": one["xs"]} for one in slow(models.gated_scan(STEPS))]
+    np.savez(tmp_path / "data.npz", xs=np.stack([one["xs"] for one in samples]))
+    result = quantize(models.file(model), Request(tmp_path / "data.npz", method="minmax"))
+    assert kinds(result)["h2"] == "int8"
+    assert result.report.decibels > 15
+    plain, memory = compile_model(models.file(model), Options(target="host")), compiled(result)
+    in_float, in_int8 = (np.stack([r["y"] for r in runs_of(c, samples)]) for c in (plain, memory))
+    assert np.square(in_int8 - in_float).sum() < 0.05 * np.square(in_float - in_float.mean(0)).sum()
+
+
+def test_operators_that_cannot_be_written(tmp_path: Path) -> None:
+    """The loop stays as it is in the file, in float."""
+    model = models.gated_scan(STEPS)
+    body = model.graph.node[0].attribute[0].g
+    body.node[0].name = body.node[0].output[0] = "a0"
+    top = onnx.helper.make_node("TopK", ["a0", "eight"], ["sorted", "places"], "top")
+    body.node.insert(1, top)
+    body.node.insert(2, models.node("Identity", "sorted", "a"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray([8]), "eight"))
+    result = quantized(model, tmp_path)
+    assert (kinds(result)["cell"], last_kind(result)) == ("float", "int8")
+    model.graph.node.pop()
+    del model.graph.output[:]
+    model.graph.output.append(models.value("hn", 1, 8))
+    with pytest.raises(ConfigError, match="what it computes in loops stays float"):
+        quantized(model, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["gated", "nested", "settling"])
+def test_a_loop_is_written_as_onnx(name: str) -> None:
+    """In the one form that the quantiser reads; it computes the same."""
+    model = {
+        "gated": models.gated_scan(STEPS),
+        "nested": models.nested_loop(STEPS, STEPS),
+        "settling": models.settling_loop(STEPS, begins=True, rows=True),
+    }[name]
+    written = to_onnx(importers.read(models.file(model)))
+    for sample in slow(model, 3):
+        wanted = answers(model, sample)
+        for found, array in zip(answers(written, sample), wanted, strict=False):
+            most = found[: len(array)] if array.ndim else found  # rows have room for all steps
+            np.testing.assert_allclose(most, array, rtol=1e-5, atol=1e-5)
