@@ -39,11 +39,11 @@ def write_loop(
     out.scope = scope
     if op.sequences:
         graph = helper.make_graph(inner.nodes, scope, [*states, *parts], [*updates, *rows])
-        out.node_of(
+        out.named_node(
+            name,
             "Scan",
             names[: count + op.sequences],
             results,
-            name,
             body=graph,
             num_scan_inputs=op.sequences,
             scan_input_directions=[int(i in op.last_first) for i in range(op.sequences)],
@@ -59,13 +59,13 @@ def write_loop(
     steps = out.constant(np.asarray(op.steps, np.int64), "steps")
     if op.asks:  # the first state says whether there is another turn
         graph = helper.make_graph(inner.nodes, scope, [numbered, *states], [*updates, *rows])
-        out.node_of("Loop", [steps, *names[:count]], results[1:], name, body=graph)
+        out.named_node(name, "Loop", [steps, *names[:count]], results[1:], body=graph)
         return
     again = out.fresh(f"{scope}/again")
     inner.node("Identity", [go], again)
     before, after = (helper.make_tensor_value_info(x, onnx.TensorProto.BOOL, []) for x in (go, again))
     graph = helper.make_graph(inner.nodes, scope, [numbered, before, *states], [after, *updates, *rows])
-    out.node_of("Loop", [steps, "", *names[:count]], results, name, body=graph)
+    out.named_node(name, "Loop", [steps, "", *names[:count]], results, body=graph)
 
 
 def _with_new_names(op: Loop, captured: Sequence[str], out: OnnxWriter) -> Graph:

@@ -53,13 +53,15 @@ class OnnxWriter:
         self.node_of(op_type, inputs, [result], **attributes)
         return result
 
-    def node_of(
-        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **attributes: Any
+    def node_of(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """Add a node with several outputs."""
+        self.named_node(self.fresh(self.scope), op_type, inputs, outputs, **attributes)
+
+    def named_node(
+        self, name: str, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
     ) -> None:
-        """Add a node with several outputs; ``name``: a fresh one."""
         from onnx import helper
 
-        name = name or self.fresh(self.scope)
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, values: Array, hint: str) -> str:
