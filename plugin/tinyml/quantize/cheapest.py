@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from tinyml.base import late
 from tinyml.quantize import search
+from tinyml.quantize.constants import float_bytes
 from tinyml.quantize.precision import Precision
-from tinyml.quantize.prepare import float_bytes
 from tinyml.quantize.report import Choice
 from tinyml.quantize.work import Work
 

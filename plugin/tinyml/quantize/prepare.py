@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import field
@@ -30,19 +29,17 @@ from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
+from tinyml.quantize.constants import constants
 from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.report import Report
 from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.quantize.score_factors import move_key_factors
-from tinyml.quantize.subgraphs import graphs_inside
 from tinyml.reference import session
 from tinyml.reference.halves import widen
 
 OPSET = 13
 """The oldest opset in which weights can be quantised per channel."""
-
-FOUR_BITS = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 
 FOUR_BITS_OPSET = 21
 """The first in which DequantizeLinear takes integers of four bits."""
@@ -324,19 +321,3 @@ def _drop_zero_padding(model: onnx.ModelProto) -> None:
             continue
         if not numpy_helper.to_array(values[node.input[2]]).any():
             del node.input[2]
-
-
-def constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
-    return {tensor.name: tensor for tensor in model.graph.initializer}
-
-
-def float_bytes(model: onnx.ModelProto) -> int:
-    """Bytes of all constants."""
-    return sum(constant_bytes(t) for graph in graphs_inside(model.graph) for t in graph.initializer)
-
-
-def constant_bytes(tensor: onnx.TensorProto) -> int:
-    """Bytes of a constant in flash; two integers of four bits share one."""
-    if tensor.data_type in FOUR_BITS:
-        return (math.prod(tensor.dims) + 1) // 2
-    return int(numpy_helper.to_array(tensor).nbytes)

@@ -39,7 +39,7 @@ def sparsity_of(model: onnx.ModelProto) -> Sparsity:
     """Count zeros in a float model."""
     from onnx import numpy_helper
 
-    from tinyml.quantize.prepare import constants
+    from tinyml.quantize.constants import constants
 
     values = constants(model)
     weights = zeros = channels = dead = 0

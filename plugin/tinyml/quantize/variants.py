@@ -9,8 +9,8 @@ from dataclasses import replace
 import onnx
 
 from tinyml.datasets.reader import Samples
+from tinyml.quantize.constants import constant_bytes
 from tinyml.quantize.four_bits import Chosen
-from tinyml.quantize.prepare import constant_bytes
 from tinyml.quantize.report import Variant
 from tinyml.quantize.work import Work
 from tinyml.settings.quantize_request import Request
