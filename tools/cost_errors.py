@@ -107,7 +107,14 @@ def published_layers(machine: str) -> Iterator[HeldOut]:
         inside = [one for one in known if fold[one.counted.model] != part]
         speed = fit_speed([*(layer for one in inside for layer in one.layers("instructions")), *alone])
         # the figures of loops were fitted to no model
-        speed = replace(speed, loops=found.loops, own_loops=found.own_loops, core=core)
+        speed = replace(
+            speed,
+            loops=found.loops,
+            shapes=found.shapes,
+            shapes_up_to=found.shapes_up_to,
+            own_loops=found.own_loops,
+            core=core,
+        )
         for one in known:
             if fold[one.counted.model] != part:
                 continue

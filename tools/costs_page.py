@@ -32,9 +32,10 @@ This page compares the estimates with what was counted when published models wer
 cores (`python -m tools.layer_counts`). For your own model, expect the error of the column "unseen".
 
 - **Instructions** of a layer are a sum over how often the loops of its kernel run, for kernels that say that
-  ([COST_ERRORS.md](COST_ERRORS.md)), or over its work (multiplications, outputs, rows of windows ...), with
-  figures fitted to the counted layers of each kernel: those of the models, and some that every kernel
-  computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the figures for sizes
+  ([COST_ERRORS.md](COST_ERRORS.md)); for small layers of some others, over the ways in which loops may walk
+  over their shape (`ops/weighted/shape_work.py`); or over its work (multiplications, outputs, rows of windows
+  ...), with figures fitted to the counted layers of each kernel: those of the models, and some that every
+  kernel computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the figures for sizes
   ([KERNEL_CHANGES.md](KERNEL_CHANGES.md)). For layers that are loops in the model's own source, the sum is
   over what the generated C executes: operations, statements, and turns of its loops, with figures fitted to
   random layers (`python -m tools.fit_own_loops`).
@@ -210,6 +211,8 @@ def _unseen(known: list[Example]) -> list[float | None]:
         speed = replace(
             speeds[fold[one.counted.model]],
             loops=costs.instructions.loops,
+            shapes=costs.instructions.shapes,
+            shapes_up_to=costs.instructions.shapes_up_to,
             own_loops=costs.instructions.own_loops,
             core=costs.target,
         )

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of kernels that say how often their loops run: what each piece of their code takes.
+"""Figures of kernels that say how often their loops run, or of which their shapes let it be guessed.
 
 They are fitted to layers of no model; published layers only decide which kernels keep them. What is left is
 what depends on data, so every layer counts by its relative error, whatever its size.
@@ -10,27 +10,36 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+from scipy.optimize import nnls
+
 from tools import contender_counts
 from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
-from tools.fit_figures import figures
+from tools.fit_figures import DIGITS, figures
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
 from tinyml.cost.model import Speed
 from tinyml.ir import Layer
-from tinyml.ops.framework.kernel import Kernel, kernels_of
+from tinyml.ops.framework.kernel import Kernel, Library, kernels_of
 from tinyml.ops.framework.kernel_costs import Figures
 from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted.shape_work import shape_work
 
 FEWEST = 40
 """Counts of a kernel, below which its pieces of code are not told apart."""
+RESTRAINT = 0.3
+"""What the sum of all figures of shapes weighs, each as the part of a layer that it makes at most."""
+PARTS = (0.9, 0.7, 0.5, 0.3)
+"""Of the layers that figures of shapes were fitted to: larger ones are estimated by sizes, which are fitted
+to models. The first part with which no published model is far off."""
 FAR = 0.03
 """Of the tenth by which estimates of published models may miss, what one kernel alone may take."""
 
@@ -50,6 +59,43 @@ def loop_figures(machine: str) -> Mapping[str, Figures]:
 def enough(samples: Mapping[str, list[tuple[Work, float, float]]]) -> Mapping[str, Figures]:
     """Figures of the kernels that were counted often enough."""
     return {name: figures(found) for name, found in sorted(samples.items()) if len(found) >= FEWEST}
+
+
+@cache
+def shape_figures(machine: str) -> Mapping[str, Figures]:
+    """The figures of kernels with weights that do not say how often their loops run, by ``shape_work``."""
+    target = harness.find_machine(machine).target
+    samples: defaultdict[str, list[tuple[Work, float]]] = defaultdict(list)
+    for kernel, layer, spent in _counted(machine):
+        if kernel.library is Library.PORTABLE and kernel.loop_counts(layer, target) is None:
+            amounts = shape_work(layer)
+            if amounts is not None:
+                samples[kernel.name].append((amounts, spent))
+    return {name: few_figures(found) for name, found in sorted(samples.items()) if len(found) >= FEWEST}
+
+
+def shape_limits(machine: str, part: float) -> dict[str, float]:
+    """The instructions that ``part`` of the layers take at most that the figures of shapes were fitted to."""
+    spent: defaultdict[str, list[float]] = defaultdict(list)
+    for kernel, _, amount in _counted(machine):
+        spent[kernel.name].append(amount)
+    return {name: float(np.quantile(spent[name], part)) for name in shape_figures(machine)}
+
+
+def few_figures(samples: Sequence[tuple[Work, float]]) -> Figures:
+    """Non-negative figures for (work, cost), of a few of the many names: their sum adds to what is least."""
+    rows = [dict(work) for work, _ in samples]
+    names = sorted({name for row in rows for name, amount in row.items() if amount})
+    spent = np.array([cost for _, cost in samples], float)
+    amounts = np.array([[row.get(name, 0.0) for name in names] for row in rows]) / spent[:, np.newaxis]
+    largest = amounts.max(axis=0)
+    system = np.vstack([amounts / largest, np.full(len(names), RESTRAINT)])
+    found, _ = nnls(system, np.append(np.ones(len(spent)), 0.0), maxiter=30 * len(names))
+    return {
+        name: float(f"{figure:.{DIGITS}g}")
+        for name, figure in zip(names, found / largest, strict=True)
+        if figure > 0
+    }
 
 
 def _counted(machine: str) -> Iterator[tuple[Kernel[Any], Layer, float]]:
@@ -79,11 +125,23 @@ def with_loops(speed: Speed, machine: str) -> Speed:
     other data, on which the time of a sum of floats may depend.
     """
     core = harness.find_machine(machine).target.name
-    by_loops = replace(speed, loops=loop_figures(machine), core=core)
-    missed = missed_by(by_loops, machine)
-    by_sizes = missed_by(replace(speed, loops={}), machine)
-    kept = {name: found for name, found in by_loops.loops.items() if missed[name] <= max(FAR, by_sizes[name])}
-    return replace(by_loops, loops=kept)
+    by_sizes = missed_by(replace(speed, loops={}, shapes={}, core=core), machine)
+    shapes, limits = shape_figures(machine), shape_limits(machine, PARTS[0])
+    found = replace(speed, loops=loop_figures(machine), shapes=shapes, shapes_up_to=limits, core=core)
+    missed = missed_by(found, machine)
+    far = {name for name, most in missed.items() if most > max(FAR, by_sizes[name])}
+    for part in PARTS[1:]:
+        lower = shape_limits(machine, part)
+        limits = {name: lower[name] if name in far else limit for name, limit in limits.items()}
+        found = replace(found, shapes_up_to=limits)
+        missed = missed_by(found, machine)
+        far = {name for name, most in missed.items() if most > max(FAR, by_sizes[name])}
+    return replace(
+        found,
+        loops={name: figures for name, figures in found.loops.items() if name not in far},
+        shapes={name: figures for name, figures in shapes.items() if name not in far},
+        shapes_up_to={name: limit for name, limit in limits.items() if name not in far},
+    )
 
 
 def missed_by(speed: Speed, machine: str) -> defaultdict[str, float]:

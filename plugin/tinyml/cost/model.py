@@ -24,6 +24,7 @@ from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
+from tinyml.ops.weighted.shape_work import shape_work
 from tinyml.pipeline import Selected, banded_layers, looped_layers
 
 FAR_OFF = 10
@@ -37,6 +38,8 @@ class Speed:
 
     ``loops``: what pieces of the code of kernels take that say how often these run on ``core``; such kernels
     are estimated by that, and the others by ``kernels``, from the sizes of a layer.
+    ``shapes``: the same for kernels that do not say it, by all ways to walk over a layer (``shape_work``).
+    They hold up to ``shapes_up_to`` instructions of a layer; larger layers are like those of models.
     ``own_loops``: what the work of loops in the model's own C takes (``cost/loops/loop_work.py``).
     """
 
@@ -45,6 +48,8 @@ class Speed:
     factors: Figures = field(default_factory=dict)
     error: float = 0
     loops: Mapping[str, Figures] = field(default_factory=dict)
+    shapes: Mapping[str, Figures] = field(default_factory=dict)
+    shapes_up_to: Figures = field(default_factory=dict)
     core: str = ""
     own_loops: Figures = field(default_factory=dict)
 
@@ -81,7 +86,13 @@ class Speed:
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
         counted = by_loops(self.loops, kernel, layer, find_target(self.core)) if self.loops else None
-        return estimated(self.kernels, kernel, work(layer)) if counted is None else counted
+        if counted is not None:
+            return counted
+        by_sizes = estimated(self.kernels, kernel, work(layer))
+        if kernel.name not in self.shapes or (amounts := shape_work(layer)) is None:
+            return by_sizes
+        found = weighted(self.shapes[kernel.name], amounts)
+        return found if by_sizes is None or found <= self.shapes_up_to[kernel.name] else by_sizes
 
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
