@@ -32,7 +32,10 @@ static inline uint32_t weighted_checks_of_groups(uint32_t elements, uint32_t fil
 
 #else
 
-#define weighted_checks_even(count) (count)
+static inline uint32_t weighted_checks_even(uint32_t count)
+{
+	return count;
+}
 
 static inline uint32_t weighted_checks_of_groups(uint32_t elements, uint32_t filters,
 						 uint32_t groups)

@@ -37,8 +37,15 @@ static inline int32_t tinyml_weights_stored(int32_t count)
 
 typedef float tinyml_weight_f32;
 
-#define tinyml_weight_value(weight)  (weight)
-#define tinyml_weights_stored(count) (count)
+static inline float tinyml_weight_value(tinyml_weight_f32 weight)
+{
+	return weight;
+}
+
+static inline int32_t tinyml_weights_stored(int32_t count)
+{
+	return count;
+}
 
 #endif
 
