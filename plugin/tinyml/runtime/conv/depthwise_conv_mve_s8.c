@@ -3,10 +3,10 @@
 
 /* Depthwise convolutions with Helium, sixteen channels at a time.
  *
- * Products of bytes are 16 bits wide, and so is the sum of two: 127 * 128 * 2 is below 2^15 (no
- * weight is -128). Multiplying splits a vector into its even and odd lanes, and widening does so
- * again: sum i holds channels i, i + 4, i + 8 and i + 12. Tables of channels are in that order,
- * block by block; narrowing undoes it.
+ * Products of bytes are 16 bits wide, and so is the sum of two: 128 * 128 + 127 * 128 is below
+ * 2^15 (at most one weight of a channel is -128). Multiplying splits a vector into its even and odd
+ * lanes, and widening does so again: sum i holds channels i, i + 4, i + 8 and i + 12. Tables of
+ * channels are in that order, block by block; narrowing undoes it.
  */
 
 #include <tinyml/depthwise_conv.h>

@@ -130,8 +130,8 @@ void tinyml_depthwise_whole_s8(const struct tinyml_depthwise_conv_s8 *p, const i
 			       int8_t *y);
 
 /**
- * int8 depthwise convolution for cores with Helium: out_c is in_c, no weight is -128, weights have
- * no zero point.
+ * int8 depthwise convolution for cores with Helium: out_c is in_c, at most one weight of each
+ * channel is -128, weights have no zero point.
  *
  * Channels come in blocks of sixteen. The last block ends with the last channel, so it may repeat
  * channels of the block before; with fewer than sixteen channels, the last one is repeated, but
