@@ -21,9 +21,10 @@ struct conv_mve_s16_group {
 	int32_t in_c;
 	int32_t elements; /* of a filter */
 	int32_t vectors;
-	int32_t skipped;  /* bytes of code in the first turn over them */
-	bool straight;    /* windows inside the input are whole vectors of it, and need no copy */
-	bool flat;        /* and each position of the input is one, in the order of outputs */
+	int32_t skipped; /* bytes of code in the first turn over them */
+	bool straight;   /* windows inside the input are whole vectors of it, and need no copy */
+	bool flat;       /* and each position of the input is one, in the order of outputs */
+	bool narrow; /* a row of taps is one run of the input, of half a vector to a whole one */
 	int16_t *columns; /* copies of four windows */
 };
 
@@ -58,9 +59,9 @@ TINYML_OFFSET(struct conv_mve_s16_walk, high, 68);
 #define SOME   1 /* not all outputs of four positions and of both filters are written */
 #define SHIFTS 2 /* factors do not contain them */
 
-#define TURN         4  /* vectors: a turn of the loop over them */
+#define TURN         8  /* vectors: a turn of the loop over them */
 #define VECTOR_BYTES 56 /* of the code for a vector of each window and filter */
-#define CHECK_BYTES  8  /* and for whether there are more */
+#define CHECK_BYTES  10 /* and for whether there are more */
 
 /* The outputs of pairs of filters at up to four windows. Returns what follows the weights. `end` is
  * that of the first window. The first turn of the loop over vectors begins `skipped` bytes of code
@@ -116,11 +117,15 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		STEP("vmladava.s16")
 		STEP("vmladava.s16")
 		STEP("vmladava.s16")
+		STEP("vmladava.s16")
+		STEP("vmladava.s16")
+		STEP("vmladava.s16")
+		STEP("vmladava.s16")
 		TINYML_CODE_BYTES("2b", "3b", VECTOR_BYTES)
 		"4:\n\t"
 		"ldr r11, [sp, #36]\n\t"
 		"cmp r3, r11\n\t"
-		"bne 2b\n"
+		"bne.w 2b\n"
 		"40:\n\t"
 		TINYML_CODE_BYTES("4b", "40b", CHECK_BYTES)
 		"ldr r11, [sp, #32]\n\t"
@@ -249,6 +254,60 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 	return weights;
 }
 
+/* Copies of narrow windows from a position on. Loads are limited to what lies inside the input, and
+ * the rest of a vector is zeros: padding, or it lies in the next row, which is copied later. Two
+ * rows are a vector or more, so nothing is written behind a window.
+ */
+__attribute__((noinline)) static void
+conv_mve_s16_narrow(const struct tinyml_window *w, const struct conv_mve_s16_group *g,
+		    const int16_t *x, int32_t row, int32_t col, struct conv_mve_s16_walk *walk)
+{
+	const int32_t line = w->dilation_h * w->in_w * w->in_c, run = w->kernel_w * w->in_c;
+	const mve_pred16_t whole = vctp16q((uint32_t)run);
+	int32_t top = row * w->stride_h - w->pad_top, left = col * w->stride_w - w->pad_left;
+	int16_t *column = g->columns;
+
+	for (int32_t j = 0; j < walk->count; j++, column += g->vectors * LANES) {
+		const int16_t *from = &x[(top * w->in_w + left) * w->in_c];
+		const int32_t after = w->in_w - left; /* of the input */
+		int32_t count = w->kernel_h;
+		mve_pred16_t inside = whole;
+		int16_t *to = column;
+
+		if (left < 0) {
+			inside &= (mve_pred16_t)~vctp16q((uint32_t)(-left * w->in_c));
+		}
+		if (after < w->kernel_w) {
+			inside &= vctp16q((uint32_t)(after > 0 ? after * w->in_c : 0));
+		}
+		if (top < 0 || top + (count - 1) * w->dilation_h >= w->in_h) {
+			const struct tinyml_taps_s16 rows =
+				tinyml_taps_s16(top, count, w->dilation_h, w->in_h);
+
+			for (int32_t i = g->vectors; i > 0; i--, to += LANES) {
+				vst1q_s16(to, vdupq_n_s16(0));
+			}
+			count = rows.count;
+			from += rows.first * line;
+			to = &column[rows.first * run];
+		}
+		for (; count > 1; count--, from += line, to += run) {
+			vst1q_s16(to, vldrhq_z_s16(from, inside));
+		}
+		if (count == 1) {
+			vstrhq_p_s16(to, vldrhq_z_s16(from, inside), whole);
+		}
+		walk->windows[j] = column;
+		left += w->stride_w;
+		col++;
+		if (col == w->out_w) {
+			col = 0;
+			left = -w->pad_left;
+			top += w->stride_h;
+		}
+	}
+}
+
 /* Where the windows from a position on are: those of four positions. */
 static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
 				 const struct conv_mve_s16_group *g, const int16_t *x, int32_t at,
@@ -268,14 +327,19 @@ static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
 	}
 	row = at / w->out_w;
 	col = at - row * w->out_w;
-	for (int32_t j = 0; j < walk->count; j++) {
-		walk->windows[j] = conv_mve_s16_gather(p, g, x, row * w->stride_h - w->pad_top,
-						       col * w->stride_w - w->pad_left,
-						       &g->columns[j * g->vectors * LANES]);
-		col++;
-		if (col == w->out_w) {
-			col = 0;
-			row++;
+	if (g->narrow) {
+		conv_mve_s16_narrow(w, g, x, row, col, walk);
+	} else {
+		for (int32_t j = 0; j < walk->count; j++) {
+			walk->windows[j] =
+				conv_mve_s16_gather(p, g, x, row * w->stride_h - w->pad_top,
+						    col * w->stride_w - w->pad_left,
+						    &g->columns[j * g->vectors * LANES]);
+			col++;
+			if (col == w->out_w) {
+				col = 0;
+				row++;
+			}
 		}
 	}
 	for (int32_t j = walk->count; j < WINDOWS; j++) {
@@ -295,7 +359,7 @@ void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, out_c = w->out_c / p->groups;
 	struct conv_mve_s16_group g = {.in_c = w->in_c / p->groups, .columns = scratch};
-	struct conv_mve_s16_walk walk = {.step = 2 * step};
+	struct conv_mve_s16_walk walk; /* zeros for all of it would take longer */
 
 	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4));
@@ -308,8 +372,11 @@ void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 					  (w->in_w == 1 && w->dilation_h == 1))));
 	g.flat = g.straight && g.elements == g.in_c && w->stride_h == 1 && w->stride_w == 1 &&
 		 w->pad_top == 0 && w->pad_left == 0 && w->out_w == w->in_w && w->out_h <= w->in_h;
+	g.narrow = !g.straight && w->dilation_w == 1 && p->groups == 1 &&
+		   w->kernel_w * g.in_c <= LANES && 2 * w->kernel_w * g.in_c >= LANES;
 	g.skipped = g.vectors == 1 ? TURN * VECTOR_BYTES + CHECK_BYTES
 				   : ((1 - g.vectors) & (TURN - 1)) * VECTOR_BYTES;
+	walk.step = 2 * step;
 	vst1q_s16(walk.low, vdupq_n_s16(p->out_min));
 	vst1q_s16(walk.high, vdupq_n_s16(p->out_max));
 	for (int32_t n = 0; n < w->batches; n++) {

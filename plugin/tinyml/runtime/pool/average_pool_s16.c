@@ -119,12 +119,16 @@ void tinyml_average_pool_s16(const struct tinyml_pool_s16 *p, const int16_t *x, 
 				const struct tinyml_span cols =
 					tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w,
 						    w->dilation_w, w->in_w);
-				const struct average_pool_s16_view view = {
+				struct average_pool_s16_view view = {
 					rows.end - rows.first, cols.end - cols.first,
 					w->dilation_h * row_step, w->dilation_w * w->in_c};
 				const int32_t top = rows.start + rows.first * w->dilation_h;
 				const int32_t left = cols.start + cols.first * w->dilation_w;
 
+				if (view.row_step == view.width * view.step) { /* one run */
+					view.width *= view.height;
+					view.height = 1;
+				}
 				average_pool_s16_position(p, &x[top * row_step + left * w->in_c],
 							  &view, y);
 			}

@@ -1,0 +1,62 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions with int16 activations whose rows of taps are about a vector: equal to numpy bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.sketch import Sketch
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ops.conv.conv import Conv
+from tinyml.pipeline import Options, compile_graph
+
+KERNELS = {"qemu-cortex-m4": "tinyml_conv_dsp_s16", "qemu-cortex-m55": "tinyml_conv_mve_s16"}
+LAYERS = [
+    # rows, columns, channels; filters, taps; strides; dilations; pads
+    ((49, 10, 1), (6, 10, 4), (2, 2), (1, 1), (4, 1, 5, 1)),
+    ((9, 11, 1), (5, 3, 5), (1, 1), (1, 1), (2, 4, 2, 4)),
+    ((8, 9, 2), (4, 3, 3), (1, 2), (2, 1), (3, 1, 3, 1)),
+    ((7, 6, 3), (3, 5, 2), (2, 1), (1, 1), (0, 1, 4, 1)),
+    ((1, 30, 1), (4, 1, 7), (1, 3), (1, 1), (0, 6, 0, 6)),
+    ((12, 5, 4), (2, 2, 1), (1, 1), (1, 1), (1, 0, 1, 0)),
+    ((5, 7, 1), (7, 4, 3), (1, 1), (1, 1), (3, 2, 3, 2)),
+    ((6, 4, 1), (3, 9, 8), (1, 1), (1, 1), (8, 7, 8, 7)),
+    ((3, 3, 3), (9, 3, 3), (1, 1), (1, 1), (2, 2, 2, 2)),
+    ((10, 4, 1), (4, 8, 1), (1, 1), (1, 1), (0, 0, 0, 0)),
+    ((18, 4, 1), (4, 8, 2), (2, 1), (2, 1), (0, 1, 0, 0)),
+    ((6, 6, 2), (5, 2, 3), (1, 1), (1, 2), (1, 2, 1, 2)),
+]
+
+
+def layers() -> Graph:
+    """The limits in turns."""
+    sketch, outputs = Sketch(seed=8), list[Tensor]()
+    quant = Quant.per_tensor(0.0002, 0)
+    for number, (extents, filters, strides, dilations, pads) in enumerate(LAYERS):
+        x = sketch.input((1 + number % 2, *extents), DType.INT16, quant)
+        clamp = (0, np.inf) if number % 2 else (-np.inf, np.inf)
+        op = Conv(strides, dilations=dilations, pads=pads, clamp=clamp, round_once=number % 4 == 1)
+        weights = sketch.weights((*filters, extents[2]), 0)
+        bias = sketch.bias(filters[0], 200000, "int64")
+        outputs.append(sketch.add(op, x, weights, bias, quant=quant))
+    return sketch.graph(*outputs)
+
+
+@pytest.mark.parametrize("machine", KERNELS)
+def test_rows_of_taps(machine: str) -> None:
+    graph = layers()
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
+    compiled = compile_graph(graph, "rows", Provenance("rows", "0" * 64, ""), options)
+    assert [one.kernel.name for one in compiled.selected] == [KERNELS[machine]] * len(LAYERS)
+    rng = np.random.default_rng(4)
+    feed = {name: rng.integers(-32768, 32768, graph.tensors[name].shape, np.int16) for name in graph.inputs}
+    checked = harness.Options(check_arena=True)
+    (found,) = harness.run_files(compiled.files, machine, [feed], options=checked).outputs
+    for layer in graph.layers():
+        given = [feed.get(one.name, one.data) for one in layer.inputs if one is not None]
+        (expected,) = layer.op.evaluate(layer, given)
+        np.testing.assert_array_equal(found[layer.output.name], expected, layer.name)
