@@ -208,6 +208,38 @@ def test_operators_that_cannot_be_written(tmp_path: Path) -> None:
         quantized(model, tmp_path)
 
 
+def test_what_can_be_written_step_by_step(tmp_path: Path) -> None:
+    """The number of a step decides, which the compiler knows once the loop is unrolled."""
+    body = models.helper.make_graph(
+        [
+            models.node("Mod", "i two", "odd"),
+            models.node("Cast", "odd", "factor", to=models.FLOAT),
+            models.node("MatMul", "h w", "turned"),
+            models.node("Mul", "turned factor", "every_second"),
+            models.node("Add", "every_second h", "sum"),
+            models.node("Softsign", "sum", "h2"),
+            models.node("Identity", "go", "on"),
+        ],
+        "body",
+        [
+            models.value("i", kind=models.INT64),
+            models.value("go", kind=models.BOOL),
+            models.value("h", 1, models.WIDTH),
+        ],
+        [models.value("on", kind=models.BOOL), models.value("h2", 1, models.WIDTH)],
+    )
+    loop = models.helper.make_node("Loop", ["most", "", "h0"], ["y"], "loop", body=body)
+    constants = {
+        "w": models.weights(models.WIDTH, models.WIDTH),
+        "most": np.asarray(40),
+        "two": np.asarray(2),
+    }
+    ends = [models.value("h0", 1, models.WIDTH)], [models.value("y", 1, models.WIDTH)]
+    result = quantized(models.whole(loop, *ends, constants), tmp_path)
+    assert {layer.op_type for layer in result.report.layers} >= {"Gemm", "Softsign"}
+    assert "Loop" not in {layer.op_type for layer in result.report.layers}
+
+
 @pytest.mark.parametrize("name", ["gated", "nested", "settling"])
 def test_a_loop_is_written_as_onnx(name: str) -> None:
     """In the one form that the quantiser reads; it computes the same."""

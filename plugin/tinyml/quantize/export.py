@@ -7,7 +7,7 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from tinyml.base.errors import ConfigError, UnsupportedError
+from tinyml.base.errors import ConfigError, TinymlError, UnsupportedError
 from tinyml.importers.states import Remembered, with_states
 from tinyml.ir import Graph, State, Tensor
 from tinyml.ops.framework.loop import Loop
@@ -60,6 +60,14 @@ def _ir_version(opset: int) -> int:
 def can_write(graph: Graph) -> bool:
     """Whether all operators can be written as ONNX, and nothing is quantised."""
     return not _is_quantized(graph) and not _unwritten(graph)
+
+
+def written(graph: Graph) -> onnx.ModelProto | None:
+    """The model; None if an operator, or one with these attributes, cannot be written."""
+    try:
+        return to_onnx(graph) if can_write(graph) else None
+    except TinymlError:
+        return None
 
 
 def _is_quantized(graph: Graph) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.errors import ConfigError, ModelError, TinymlError, UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.shaping import Input
 from tinyml.importers import ModelFile, onnx_model, read
@@ -106,9 +106,23 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
 
 
 def _read(file: ModelFile, shapes: Mapping[str, Shape]) -> tuple[Graph, Graph]:
-    """The graph as it is read, and joined; an error if the file is malformed or would not compile."""
+    """The graph as it is read, and joined; an error if the file is malformed or would not compile.
+
+    A loop with an operator that cannot be written as ONNX becomes its steps, if these can.
+    """
     found = read(file, shapes)
+    if any(node.op.inner_graph is not None for node in found.nodes) and export.written(found) is None:
+        found = _unrolled(file, shapes) or found
     return found, _joined(found)
+
+
+def _unrolled(file: ModelFile, shapes: Mapping[str, Shape]) -> Graph | None:
+    """The graph with the steps of its loops, if they can be written."""
+    try:
+        found = read(file, shapes, unrolled=True)
+    except TinymlError:
+        return None
+    return found if export.written(found) is not None else None
 
 
 def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.ModelProto, bool]:
@@ -122,12 +136,10 @@ def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.Mo
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
     anew = growing_model(model) is not None or any(node.op_type in IN_PARTS for node in model.graph.node)
-    written = remove_dead_code(graph)
-    if (anew and export.can_write(written)) or any(
-        node.domain == "com.microsoft" for node in model.graph.node
-    ):
-        return export.to_onnx(written), True
-    return model, file.is_tflite
+    if any(node.domain == "com.microsoft" for node in model.graph.node):
+        return export.to_onnx(remove_dead_code(graph)), True
+    written = export.written(remove_dead_code(graph)) if anew else None
+    return (written, True) if written is not None else (model, file.is_tflite)
 
 
 def _joined(graph: Graph) -> Graph:
