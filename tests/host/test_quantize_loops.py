@@ -210,7 +210,7 @@ def test_operators_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_what_can_be_written_step_by_step(tmp_path: Path) -> None:
     """The number of a step decides, which the compiler knows once the loop is unrolled."""
-    body = models.helper.make_graph(
+    body = onnx.helper.make_graph(
         [
             models.node("Mod", "i two", "odd"),
             models.node("Cast", "odd", "factor", to=models.FLOAT),
@@ -228,7 +228,7 @@ def test_what_can_be_written_step_by_step(tmp_path: Path) -> None:
         ],
         [models.value("on", kind=models.BOOL), models.value("h2", 1, models.WIDTH)],
     )
-    loop = models.helper.make_node("Loop", ["most", "", "h0"], ["y"], "loop", body=body)
+    loop = onnx.helper.make_node("Loop", ["most", "", "h0"], ["y"], "loop", body=body)
     constants = {
         "w": models.weights(models.WIDTH, models.WIDTH),
         "most": np.asarray(40),
