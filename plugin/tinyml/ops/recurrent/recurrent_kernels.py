@@ -72,15 +72,14 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
         h_left, h_factors = scaling(layer.input(R), op.scale)
         biases = layer.input(B).value
         gates = GATES[op.cell]
-        rows = [_groups(values, gates) for values in (biases[: gates * hidden], x_factors, h_factors)]
+        rows = [self.groups(values, gates) for values in (biases[: gates * hidden], x_factors, h_factors)]
+        w, r = (self._weights(layer.input(i).value, gates) for i in (W, R))
         members: dict[str, object] = {
             ".steps": steps,
             ".batches": batches,
             ".inputs": inputs,
             ".hidden": hidden,
-            ".w": sheet.table("w", self._weights(layer.input(W).value, gates), 4, _WEIGHTS),
-            ".r": sheet.table("r", self._weights(layer.input(R).value, gates), 4, f"recurrent {_WEIGHTS}"),
-            ".rows": sheet.table("rows", np.stack(rows, axis=1).astype(np.int32), holds=_ROWS),
+            **self.tables(w, r, np.stack(rows, axis=1).astype(np.int32), sheet),
             ".out_factor": op.out_scale[0],
             ".out_shift": op.out_scale[1],
             ".out_zero": op.zero_point,
@@ -95,10 +94,22 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
             )
         return members
 
+    def groups(self, rows: Array, gates: int) -> Array:
+        """Rows, gate by gate, as (groups, 4, ...)."""
+        return np.asarray(_by_cells(rows, gates).reshape(-1, ROWS, *rows.shape[1:]))
+
+    def tables(self, w: Array, r: Array, rows: Array, sheet: Sheet) -> dict[str, object]:
+        """Members for what each group has; ``rows``: (groups, 3, 4)."""
+        return {
+            ".w": sheet.table("w", w, 4, _WEIGHTS),
+            ".r": sheet.table("r", r, 4, f"recurrent {_WEIGHTS}"),
+            ".rows": sheet.table("rows", rows, holds=_ROWS),
+        }
+
     def _weights(self, matrix: Array, gates: int) -> Array:
         elements = self.padded(matrix.shape[1]) - matrix.shape[1]
         return np.ascontiguousarray(
-            self.order(np.pad(_groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
+            self.order(np.pad(self.groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
         )
 
 
@@ -117,16 +128,17 @@ def _tensors(layer: Layer[RecurrentInt8], sheet: Sheet) -> dict[str, str]:
 
 
 _WEIGHTS = "weights in groups: the same gate of four neighbouring cells"
+_GROUPS = "groups, the same gate of four neighbouring cells: input weights, 4 biases, 4 factors of the \
+input's sums, recurrent weights, 4 factors of the state's"
 _ROWS = "for each group 4 biases in units of 2^-15, 4 factors of the input's sums, 4 of the state's"
 
 
-def _groups(rows: Array, gates: int) -> Array:
-    """Rows, gate by gate, as (groups, 4, ...): by four cells, then by gates; zeros for missing cells."""
+def _by_cells(rows: Array, gates: int) -> Array:
+    """Rows, gate by gate, as (fours of cells, gates, 4, ...); zeros for missing cells."""
     by_gate = rows.reshape(gates, -1, *rows.shape[1:])
     missing = -by_gate.shape[1] % ROWS
     by_gate = np.pad(by_gate, ((0, 0), (0, missing), *[(0, 0)] * (by_gate.ndim - 2)))
-    fours = by_gate.reshape(gates, -1, ROWS, *rows.shape[1:])
-    return np.asarray(fours.swapaxes(0, 1).reshape(-1, ROWS, *rows.shape[1:]))
+    return np.asarray(by_gate.reshape(gates, -1, ROWS, *rows.shape[1:]).swapaxes(0, 1))
 
 
 def sums_of_24_bits(layer: Layer[RecurrentInt8]) -> bool:
@@ -142,7 +154,7 @@ def shifts_of_words(layer: Layer[RecurrentInt8]) -> bool:
 
 
 class RecurrentDsp(RecurrentBytes):
-    """Two rows in one int16; copies of input and state are int16."""
+    """Two rows in one int16, and one table of all that a group has; copies of input and state are int16."""
 
     constraints = (sums_of_24_bits, shifts_of_words)
     element_bytes = 2
@@ -155,6 +167,12 @@ class RecurrentDsp(RecurrentBytes):
         pairs = packed(weights.reshape(-1, weights.shape[2]), 1).astype(np.int16)
         words = pairs.reshape(weights.shape[0], 2, -1, 2, 2)  # (groups, pairs, fours, word, element)
         return np.ascontiguousarray(words.transpose(0, 2, 3, 1, 4)).astype("<i2")
+
+    def tables(self, w: Array, r: Array, rows: Array, sheet: Sheet) -> dict[str, object]:
+        """One table, which the kernel reads from its beginning to its end."""
+        parts = (w, rows[:, :2].astype("<i4"), r, rows[:, 2].astype("<i4"))
+        halves = [part.reshape(len(part), -1).view("<i2") for part in parts]
+        return {".w": sheet.table("w", np.concatenate(halves, axis=1), 4, _GROUPS)}
 
 
 class RecurrentMve(RecurrentBytes):
@@ -198,6 +216,15 @@ class GruDsp(RecurrentDsp):
     """GRU with DSP instructions."""
 
     name, cell = "tinyml_gru_dsp_s8", "gru"
+
+    def groups(self, rows: Array, gates: int) -> Array:
+        """By gates, then by cells: all reset gates come before the first candidate."""
+        by_gates = _by_cells(rows, gates).swapaxes(0, 1)
+        return np.asarray(by_gates.reshape(-1, ROWS, *rows.shape[1:]))
+
+    def scratch_bytes(self, layer: Layer[RecurrentInt8], target: Target) -> int:
+        hidden = layer.input(R).shape[1]
+        return super().scratch_bytes(layer, target) + 2 * (self.padded(hidden) - hidden)
 
 
 class LstmDsp(RecurrentDsp):

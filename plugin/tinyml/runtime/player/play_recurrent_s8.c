@@ -3,6 +3,7 @@
 
 /* RNN, GRU and LSTM of int8, as quantised ONNX models have them. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <tinyml/play_records.h>
@@ -73,6 +74,24 @@ static void play_recurrent_s8_states(struct tinyml_check *check, uint32_t gates,
 	}
 }
 
+/* Of kernels whose copies are of bytes, and of those with one table of all that a group has. `x`
+ * and `h`: elements of rows. */
+static void play_recurrent_s8_tables(struct tinyml_check *check, bool one, uint32_t elements,
+				     uint32_t x, uint32_t h)
+{
+	const struct tinyml_play_recurrent_s8 *r = check->record;
+
+	if (one) {
+		tinyml_check_that(check, r->w != 0u && r->h_left <= 8 && r->out_shift >= 16);
+		tinyml_check_constants(check, r->w, tinyml_check_times(elements, x + h + 12u), 4);
+		return;
+	}
+	tinyml_check_that(check, r->w != 0u && r->r != 0u && r->rows != 0u);
+	tinyml_check_constants(check, r->w, tinyml_check_times(elements, x), 4);
+	tinyml_check_constants(check, r->r, tinyml_check_times(elements, h), 4);
+	tinyml_check_constants(check, r->rows, elements * 12u, 4);
+}
+
 /* `padding`: elements of a copy are a multiple of it; `size`: bytes of each. */
 static uint32_t play_recurrent_s8_check(struct tinyml_check *check, uint32_t gates,
 					uint32_t padding, uint32_t size)
@@ -82,39 +101,31 @@ static uint32_t play_recurrent_s8_check(struct tinyml_check *check, uint32_t gat
 	const uint32_t inputs = (uint32_t)r->inputs, hidden = (uint32_t)r->hidden;
 	const uint32_t x = (inputs + padding - 1u) & ~(padding - 1u);
 	const uint32_t h = (hidden + padding - 1u) & ~(padding - 1u);
-	const uint32_t groups = (hidden + ROWS - 1u) / ROWS * gates;
+	const uint32_t update = size == 2u ? h : hidden;
 
-	tinyml_check_that(
-		check, r->steps > 0 && r->batches > 0 && r->inputs > 0 && r->inputs <= INT16_MAX &&
-			       r->hidden > 0 && r->hidden <= INT16_MAX && r->out_shift >= 1 &&
-			       r->out_shift <= 23 && r->x_left >= 0 && r->x_left <= 16 &&
-			       r->h_left >= 0 && r->h_left <= 16 && r->cell_bits >= 0 &&
-			       r->cell_bits <= 15 && r->w != 0u && r->r != 0u && r->rows != 0u);
+	tinyml_check_that(check, r->steps > 0 && r->batches > 0 && r->inputs > 0 &&
+					 r->inputs <= INT16_MAX && r->hidden > 0 &&
+					 r->hidden <= INT16_MAX && r->out_shift >= 1 &&
+					 r->out_shift <= 23 && r->x_left >= 0 && r->x_left <= 16 &&
+					 r->h_left >= 0 && r->h_left <= 16 && r->cell_bits >= 0 &&
+					 r->cell_bits <= 15);
 	if (check->wrong) {
 		return 0;
 	}
 	tinyml_check_reads(check, X, tinyml_check_times(steps, inputs), 1);
 	play_recurrent_s8_states(check, gates, tinyml_check_times((uint32_t)r->batches, hidden),
 				 tinyml_check_times(steps, hidden));
-	tinyml_check_writes(
-		check, SCRATCH,
-		size * (x + (gates == GRU ? 3u : 2u) * h) + (gates == GRU ? 4u * hidden : 0u), 4);
-	tinyml_check_constants(check, r->w, tinyml_check_times(groups * ROWS, x), 4);
-	tinyml_check_constants(check, r->r, tinyml_check_times(groups * ROWS, h), 4);
-	tinyml_check_constants(check, r->rows, groups * ROWS * 12u, 4);
+	tinyml_check_writes(check, SCRATCH,
+			    size * (x + (gates == GRU ? 3u : 2u) * h) +
+				    (gates == GRU ? 2u * (hidden + update) : 0u),
+			    4);
+	play_recurrent_s8_tables(check, size == 2u, (hidden + ROWS - 1u) / ROWS * gates * ROWS, x,
+				 h);
 	if (gates == GRU && r->again != 0u) {
 		tinyml_check_constants(check, r->again, 4u * hidden, 4);
 	}
 	return tinyml_check_times(
 		steps, tinyml_check_times(gates * (hidden + ROWS - 1u), inputs + hidden + 46u));
-}
-
-static uint32_t play_recurrent_s8_check_dsp(struct tinyml_check *check, uint32_t gates)
-{
-	const struct tinyml_play_recurrent_s8 *r = check->record;
-
-	tinyml_check_that(check, r->h_left <= 8 && r->out_shift >= 16);
-	return play_recurrent_s8_check(check, gates, 4, 2);
 }
 
 uint32_t tinyml_check_rnn_s8(struct tinyml_check *check)
@@ -134,17 +145,17 @@ uint32_t tinyml_check_recurrent_lstm_s8(struct tinyml_check *check)
 
 uint32_t tinyml_check_rnn_dsp_s8(struct tinyml_check *check)
 {
-	return play_recurrent_s8_check_dsp(check, RNN);
+	return play_recurrent_s8_check(check, RNN, 4, 2);
 }
 
 uint32_t tinyml_check_gru_dsp_s8(struct tinyml_check *check)
 {
-	return play_recurrent_s8_check_dsp(check, GRU);
+	return play_recurrent_s8_check(check, GRU, 4, 2);
 }
 
 uint32_t tinyml_check_recurrent_lstm_dsp_s8(struct tinyml_check *check)
 {
-	return play_recurrent_s8_check_dsp(check, LSTM);
+	return play_recurrent_s8_check(check, LSTM, 4, 2);
 }
 
 uint32_t tinyml_check_rnn_mve_s8(struct tinyml_check *check)

@@ -20,6 +20,12 @@ static inline int32_t recurrent_run_padded(int32_t count)
 	return (count + 3) & ~3;
 }
 
+/* Gates come in fours. */
+static inline int32_t recurrent_run_updates(int32_t hidden)
+{
+	return recurrent_run_padded(hidden);
+}
+
 /* Sums of inputs are shifted to the left by up to 8 bits; their elements, by what is missing. */
 static inline void recurrent_run_take(int16_t *to, const int8_t *x,
 				      const struct tinyml_recurrent_s8 *p)
@@ -79,14 +85,7 @@ static inline int32_t recurrent_run_saturate8(int32_t x)
 	return limited;
 }
 
-/* From units of 2^-15 to the output: the high word of a product. */
-struct scale {
-	int32_t factor;
-	int32_t zero;
-};
-
 struct own {
-	struct scale to;
 	struct unit unit;
 };
 
@@ -94,7 +93,7 @@ static inline void recurrent_run_prepare(struct own *own, const struct tinyml_re
 {
 	const int32_t x_left = p->x_left < 8 ? p->x_left : 8;
 
-	own->to = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
+	own->unit.scale = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
 	own->unit.x_entry = recurrent_dsp_unit_entry(recurrent_run_padded(p->inputs));
 	own->unit.x_down = 8 - x_left;
 	own->unit.x_left = x_left;

@@ -68,14 +68,6 @@ recurrent_dsp_pairs_curve(const int32_t *middle, int32_t *bits, int32_t x)
 	return sum >> 7;
 }
 
-static inline int32_t recurrent_dsp_pairs_saturate16(int32_t x)
-{
-	int32_t limited;
-
-	__asm__("ssat %0, #16, %1" : "=r"(limited) : "r"(x));
-	return limited;
-}
-
 static inline uint32_t recurrent_dsp_pairs_load(const int16_t *from)
 {
 	uint32_t pair;

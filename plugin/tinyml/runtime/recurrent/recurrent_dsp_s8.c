@@ -20,18 +20,24 @@
 #include "recurrent_run_s8.h"
 
 /* Before the first gate of a step. */
-static inline struct unit *recurrent_dsp_first(struct run *run, const int16_t *h)
+static inline struct unit *recurrent_dsp_first(struct run *run, int32_t becomes)
 {
 	struct unit *const unit = &run->own.unit;
 
-	unit->r = run->p->r;
-	unit->h = h;
-	unit->h_end = h + run->hidden;
+	unit->h = run->h;
+	unit->h_end = run->h + run->hidden;
 	unit->w = run->p->w;
 	unit->x = run->x;
 	unit->x_end = run->x + run->inputs;
-	unit->rows = run->p->rows;
+	unit->becomes = becomes;
 	return unit;
+}
+
+/* Gates are written to so many elements. */
+static inline void recurrent_dsp_write(struct unit *unit, int16_t *to, int32_t count)
+{
+	unit->to = (uint32_t *)(void *)to;
+	unit->to_end = (uint32_t *)(void *)(to + count);
 }
 
 /* What steps of LSTM keep in registers. */
@@ -66,20 +72,10 @@ static inline __attribute__((always_inline)) int32_t recurrent_dsp_lstm(struct l
 
 static void recurrent_dsp_step_rnn(struct run *run)
 {
-	const struct scale to = run->own.to;
-	struct unit *const unit = recurrent_dsp_first(run, run->h);
-	int16_t *next = run->next;
+	struct unit *const unit = recurrent_dsp_first(run, STATES);
 
-	for (; next != run->next + run->hidden; next += ROWS) {
-		const uint64_t h = recurrent_dsp_unit_gate(unit, 0);
-		const uint32_t low = (uint32_t)h, high = (uint32_t)(h >> 32);
-
-		recurrent_dsp_pairs_store(
-			next, recurrent_dsp_pairs_outputs(&to, (int16_t)low, (int32_t)low >> 16));
-		recurrent_dsp_pairs_store(
-			next + 2,
-			recurrent_dsp_pairs_outputs(&to, (int16_t)high, (int32_t)high >> 16));
-	}
+	recurrent_dsp_write(unit, run->next, run->hidden);
+	recurrent_dsp_unit_gate(unit);
 }
 
 /* Two cells of LSTM, of four; `gates`: its input, output and forget gates, by fours. */
@@ -98,11 +94,11 @@ recurrent_dsp_lstm_pair(struct lstm *lstm, const uint32_t *gates, uint32_t fresh
 
 static void recurrent_dsp_step_lstm(struct run *run)
 {
-	struct lstm lstm = {run->own.to, &tinyml_tanh_steps_s16[256], 1 << 7, run->p->cell_bits,
-			    HALF * (1 << run->p->cell_bits)};
+	struct lstm lstm = {run->own.unit.scale, &tinyml_tanh_steps_s16[256], 1 << 7,
+			    run->p->cell_bits, HALF * (1 << run->p->cell_bits)};
 	uint32_t gates[6];
 	struct spans spans;
-	struct unit *const unit = recurrent_dsp_first(run, run->h);
+	struct unit *const unit = recurrent_dsp_first(run, TANH);
 	int16_t *next = run->next;
 
 	recurrent_dsp_pairs_spans(&spans, run);
@@ -116,7 +112,7 @@ static void recurrent_dsp_step_lstm(struct run *run)
 
 			unit->to = gates;
 			recurrent_dsp_unit_logistic(unit);
-			fresh = recurrent_dsp_unit_gate(unit, 0);
+			fresh = recurrent_dsp_unit_gate(unit);
 			recurrent_dsp_lstm_pair(&lstm, gates, (uint32_t)fresh, c, next);
 			recurrent_dsp_lstm_pair(&lstm, gates + 1, (uint32_t)(fresh >> 32), c + 2,
 						next + 2);
@@ -145,36 +141,42 @@ static inline __attribute__((always_inline)) void recurrent_dsp_renew(const stru
 	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_outputs(to, first, second));
 }
 
-/* Two fresh states of GRU: the reset gate is applied to what the states add. */
-static inline __attribute__((always_inline)) uint32_t recurrent_dsp_reset(const int32_t *middle,
-									  int32_t *tanh_bits,
-									  uint32_t reset,
-									  uint32_t from_h,
-									  const int32_t *from_x)
+/* The update gates of all cells, then all reset gates: from `masked` to the end of `update`, which
+ * are neighbours. */
+static inline struct unit *recurrent_dsp_gru_gates(struct run *run, int32_t becomes)
 {
-	int32_t first = recurrent_dsp_pairs_bb(reset, from_h, HALF) >> 15;
-	int32_t second = recurrent_dsp_pairs_tt(reset, from_h, HALF) >> 15;
+	struct unit *const unit = recurrent_dsp_first(run, becomes);
 
-	first = recurrent_dsp_pairs_saturate16(first + (from_x[0] >> 3));
-	second = recurrent_dsp_pairs_saturate16(second + (from_x[1] >> 3));
-	first = recurrent_dsp_pairs_curve(middle, tanh_bits, first);
-	second = recurrent_dsp_pairs_curve(middle, tanh_bits, second);
-	return recurrent_dsp_pairs_pair(first, second);
+	recurrent_dsp_write(unit, run->masked, 2 * run->hidden);
+	recurrent_dsp_unit_logistic(unit);
+	return unit;
+}
+
+/* Four of GRU's cells: the last gate, and their states after a step. */
+static inline __attribute__((always_inline)) void
+recurrent_dsp_gru_cells(struct unit *unit, const struct scale *to, const int16_t *update,
+			int16_t *state, int16_t *next)
+{
+	const uint64_t fresh = recurrent_dsp_unit_gate(unit);
+
+	recurrent_dsp_renew(to, recurrent_dsp_pairs_load(update), (uint32_t)fresh, state, next);
+	recurrent_dsp_renew(to, recurrent_dsp_pairs_load(update + 2), (uint32_t)(fresh >> 32),
+			    state + 2, next + 2);
 }
 
 /* The reset gate is applied to the product of matrix and state. */
 static void recurrent_dsp_step_gru_linear(struct run *run)
 {
 	const int32_t whole = run->p->hidden & -ROWS;
-	const struct scale to = run->own.to;
-	int32_t last[ROWS] = {0}, tanh_bits = 1 << 7;
-	uint32_t gates[4];
+	struct unit *const unit = recurrent_dsp_gru_gates(run, RESET);
+	const int16_t *update = run->masked;
+	const struct scale to = unit->scale;
+	int32_t last[ROWS] = {0};
 	struct spans spans;
-	struct unit *const unit = recurrent_dsp_first(run, run->h);
 	int16_t *next = run->next;
 
+	unit->reset = run->masked + run->hidden;
 	recurrent_dsp_pairs_spans(&spans, run);
-	unit->to_end = gates + 4;
 	for (int32_t i = whole; i < run->p->hidden; i++) {
 		last[i - whole] = run->p->again[i];
 		__asm__ volatile("" ::: "memory");
@@ -184,28 +186,18 @@ static void recurrent_dsp_step_gru_linear(struct run *run)
 		int16_t *c = spans.c[span];
 
 		unit->again = span == 0 ? run->p->again : last;
-		for (; next != end; next += ROWS, c += ROWS) {
-			uint64_t back;
-			uint32_t fresh;
-
-			unit->to = gates;
-			recurrent_dsp_unit_logistic(unit);
-			back = recurrent_dsp_unit_gate(unit, 1);
-			fresh = recurrent_dsp_reset(unit->middle, &tanh_bits, gates[2],
-						    (uint32_t)back, unit->from_x);
-			recurrent_dsp_renew(&to, gates[0], fresh, c, next);
-			fresh = recurrent_dsp_reset(unit->middle, &tanh_bits, gates[3],
-						    (uint32_t)(back >> 32), unit->from_x + 2);
-			recurrent_dsp_renew(&to, gates[1], fresh, c + 2, next + 2);
+		for (; next != end; next += ROWS, c += ROWS, update += ROWS) {
+			recurrent_dsp_gru_cells(unit, &to, update, c, next);
 		}
 	}
 	recurrent_dsp_pairs_keep(&spans, run);
 }
 
-/* Two of GRU's states as the matrix reads them: after the reset gate. */
+/* Two of GRU's states as the matrix reads them, in place of their reset gates. */
 static inline __attribute__((always_inline)) void
-recurrent_dsp_mask(const struct scale *to, uint32_t reset, const int16_t *state, int16_t *masked)
+recurrent_dsp_mask(const struct scale *to, const int16_t *state, int16_t *masked)
 {
+	const uint32_t reset = recurrent_dsp_pairs_load(masked);
 	const uint32_t old = recurrent_dsp_pairs_load(state);
 	const int32_t first = recurrent_dsp_pairs_bb(reset, old, HALF) >> 15;
 	const int32_t second = recurrent_dsp_pairs_tt(reset, old, HALF) >> 15;
@@ -213,61 +205,35 @@ recurrent_dsp_mask(const struct scale *to, uint32_t reset, const int16_t *state,
 	recurrent_dsp_pairs_store(masked, recurrent_dsp_pairs_outputs(to, first, second));
 }
 
-/* Past so many gates of four cells. */
-static inline void recurrent_dsp_skip(const struct run *run, struct unit *unit, int32_t gates)
-{
-	unit->w += 2 * gates * run->inputs;
-	unit->r += 2 * gates * run->hidden;
-	unit->rows += 3 * ROWS * gates;
-}
-
 /* The reset gate is applied to the state, so all of them come first. */
 static void recurrent_dsp_step_gru(struct run *run)
 {
-	const int32_t whole = run->p->hidden & -ROWS;
-	const struct scale to = run->own.to;
-	int16_t *const updates[2] = {run->update, (int16_t[ROWS]){0}};
-	uint32_t gates[4];
+	struct unit *const unit = recurrent_dsp_gru_gates(run, TANH);
+	const int16_t *update = run->masked;
+	int16_t *masked = run->masked + run->hidden, *next = run->next;
+	const struct scale to = unit->scale;
 	struct spans spans;
-	struct unit *const unit = recurrent_dsp_first(run, run->h);
-	int16_t *next = run->next;
 
 	recurrent_dsp_pairs_spans(&spans, run);
-	unit->to_end = gates + 4;
+	unit->h = masked;
+	unit->h_end = masked + run->hidden;
 	for (int32_t span = 0; span < 2; span++) {
-		int16_t *const end = spans.end[span];
-		int16_t *update = updates[span], *masked = run->masked + (span == 0 ? 0 : whole);
+		const int16_t *const end = masked + (spans.end[span] - next);
 		const int16_t *c = spans.c[span];
 
-		for (; next != end; next += ROWS) {
-			unit->to = gates;
-			recurrent_dsp_unit_logistic(unit);
-			recurrent_dsp_skip(run, unit, 1);
-			recurrent_dsp_pairs_store(update, gates[0]);
-			recurrent_dsp_pairs_store(update + 2, gates[1]);
-			recurrent_dsp_mask(&to, gates[2], c, masked);
-			recurrent_dsp_mask(&to, gates[3], c + 2, masked + 2);
-			update += ROWS;
-			masked += ROWS;
-			c += ROWS;
+		next = spans.end[span];
+		for (; masked != end; masked += ROWS, c += ROWS) {
+			recurrent_dsp_mask(&to, c, masked);
+			recurrent_dsp_mask(&to, c + 2, masked + 2);
 		}
 	}
-	recurrent_dsp_first(run, run->masked);
-	recurrent_dsp_skip(run, unit, 2);
 	next = run->next;
 	for (int32_t span = 0; span < 2; span++) {
 		int16_t *const end = spans.end[span];
-		const int16_t *update = updates[span];
 		int16_t *c = spans.c[span];
 
 		for (; next != end; next += ROWS, c += ROWS, update += ROWS) {
-			const uint64_t fresh = recurrent_dsp_unit_gate(unit, 0);
-
-			recurrent_dsp_skip(run, unit, 2);
-			recurrent_dsp_renew(&to, recurrent_dsp_pairs_load(update), (uint32_t)fresh,
-					    c, next);
-			recurrent_dsp_renew(&to, recurrent_dsp_pairs_load(update + 2),
-					    (uint32_t)(fresh >> 32), c + 2, next + 2);
+			recurrent_dsp_gru_cells(unit, &to, update, c, next);
 		}
 	}
 	recurrent_dsp_pairs_keep(&spans, run);

@@ -20,6 +20,11 @@ static inline int32_t recurrent_run_padded(int32_t count)
 	return (count + 15) & ~15;
 }
 
+static inline int32_t recurrent_run_updates(int32_t hidden)
+{
+	return hidden;
+}
+
 static inline void recurrent_mve_copy(int8_t *to, const int8_t *from, int32_t count)
 {
 	for (; count > 0; count -= 16, from += 16, to += 16) {

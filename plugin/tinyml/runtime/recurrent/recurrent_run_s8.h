@@ -4,8 +4,9 @@
 /* All steps of all batches of a recurrent layer on int8. The file that includes this one has,
  * before it, the type of elements in the copies of an input and a state, recurrent_run_element,
  * what else is the same in every step, struct own, and functions: recurrent_run_padded() says how
- * many elements a copy has; recurrent_run_take() copies an input, and recurrent_run_give() a state
- * to the output; recurrent_run_saturate8() makes an int8; recurrent_run_prepare() fills struct own.
+ * many elements a copy has, and recurrent_run_updates() how many GRU's update gate has;
+ * recurrent_run_take() copies an input, and recurrent_run_give() a state to the output;
+ * recurrent_run_saturate8() makes an int8; recurrent_run_prepare() fills struct own.
  */
 
 #ifndef TINYML_RECURRENT_RUN_S8_H_
@@ -82,7 +83,9 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 	recurrent_run_prepare(&run.own, p);
 	memset(run.x, 0, (size_t)(inputs + (gru ? 3 : 2) * hidden) * sizeof(*run.x));
 	for (int32_t n = 0; n < p->batches; n++) {
-		run.c = t->c != NULL ? &t->c[n * p->hidden] : gru ? run.update + p->hidden : NULL;
+		run.c = t->c != NULL ? &t->c[n * p->hidden]
+			: gru        ? run.update + recurrent_run_updates(p->hidden)
+				     : NULL;
 		recurrent_run_begin(&run, t, n, gru);
 		for (int32_t s = 0; s < p->steps; s++) {
 			const int32_t row = (p->reverse ? p->steps - 1 - s : s) * p->batches + n;

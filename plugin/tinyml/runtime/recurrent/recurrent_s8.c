@@ -16,6 +16,11 @@ static inline int32_t recurrent_run_padded(int32_t count)
 	return (count + 3) & ~3;
 }
 
+static inline int32_t recurrent_run_updates(int32_t hidden)
+{
+	return hidden;
+}
+
 static inline void recurrent_run_take(int8_t *to, const int8_t *x,
 				      const struct tinyml_recurrent_s8 *p)
 {

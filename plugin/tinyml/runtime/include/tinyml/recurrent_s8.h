@@ -29,7 +29,7 @@ struct tinyml_recurrent_s8 {
 	int32_t batches;
 	int32_t inputs;
 	int32_t hidden;
-	const void *w;        /* input weights */
+	const void *w;        /* input weights; with DSP instructions, all of a group */
 	const void *r;        /* recurrent weights */
 	const int32_t *rows;  /* for each group 4 biases, 4 x_factors, 4 h_factors */
 	const int32_t *again; /* GRU, linear_before_reset: biases of the recurrent sums; or NULL */
@@ -61,7 +61,9 @@ void tinyml_recurrent_lstm_s8(const struct tinyml_recurrent_s8 *p,
 /**
  * For cores with DSP instructions. Two rows p and q are int16, 256 * p + q; of every four elements,
  * 0 and 1 of the first two rows, of the last two, then 2 and 3 of both. Sums of p are within 24
- * bits, h_left is at most 8, and out_shift at least 16.
+ * bits, h_left is at most 8, and out_shift at least 16. One table, `w`, has of each group its input
+ * weights, 4 biases, 4 x_factors, its recurrent weights and 4 h_factors; r and rows are NULL.
+ * Groups of GRU are ordered by gates, then by cells.
  */
 void tinyml_rnn_dsp_s8(const struct tinyml_recurrent_s8 *p,
 		       const struct tinyml_recurrent_tensors *t);

@@ -17,7 +17,7 @@
 
 /** Generated code names the interface that it was written for, and does not compile with another.
  */
-#define TINYML_RUNTIME_INTERFACE 9
+#define TINYML_RUNTIME_INTERFACE 10
 
 #ifdef __cplusplus
 extern "C" {
