@@ -11,6 +11,9 @@ from tinyml.quantize.precision import Precision
 from tinyml.quantize.report import Choice
 from tinyml.quantize.work import Work
 
+ALIKE = 1.05
+"""Estimates do not tell ways apart that differ by less: the first of them is taken, which changes least."""
+
 
 def cheapest(work: Work, wanted: Precision) -> tuple[Precision, tuple[Choice, ...]]:
     """The types to take, and all choices; the first one if nothing is known about its costs."""
@@ -27,7 +30,8 @@ def cheapest(work: Work, wanted: Precision) -> tuple[Precision, tuple[Choice, ..
         work.progress("costs", len(models), len(models))
     known = [number for number, price in enumerate(prices) if price is not None]
     comparable = bool(known) and prices[0] is not None  # else the way with the fewest changes would never win
-    best = min(known, key=lambda number: prices[number] or 0) if comparable else 0
+    least = min((price for price in prices if price is not None), default=0)
+    best = next(n for n in known if (prices[n] or 0) <= ALIKE * least) if comparable else 0
     choices = tuple(
         Choice(
             way.name,
