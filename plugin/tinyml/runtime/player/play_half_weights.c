@@ -3,76 +3,28 @@
 
 /* Convolutions, depthwise convolutions and dense layers of float with float16 weights. */
 
-#include <tinyml/half_weights.h>
-
 #define TINYML_HALF_WEIGHTS 1
+#include "weighted_calls_f32.h"
 #include "weighted_checks_f32.h"
-
-static struct tinyml_conv_f32_f16 play_half_weights_conv(const struct tinyml_play *play,
-							 const struct tinyml_play_conv_f32 *record)
-{
-	return (struct tinyml_conv_f32_f16){
-		.window = record->window,
-		.groups = record->groups,
-		.from_the_end = record->from_the_end != 0u,
-		.out_min = record->out_min,
-		.out_max = record->out_max,
-		.weights = tinyml_play_table(play, record->weights),
-		.bias = tinyml_play_table(play, record->bias),
-	};
-}
 
 void tinyml_play_conv_f32_f16(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_conv_f32_f16 *, const float *, float *);
-	const struct tinyml_conv_f32_f16 p = play_half_weights_conv(play, play->record);
-
-	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
+	weighted_calls_conv(play);
 }
 
 void tinyml_play_conv_apart_f32_f16(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_conv_apart_f32_f16 *, const float *, float *);
-	const struct tinyml_play_conv_apart_f32 *record = play->record;
-	const struct tinyml_conv_apart_f32_f16 p = {
-		.conv = play_half_weights_conv(play, &record->conv),
-		.step = record->step,
-		.line = record->line,
-	};
-
-	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
+	weighted_calls_conv_apart(play);
 }
 
 void tinyml_play_depthwise_conv_f32_f16(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_depthwise_conv_f32_f16 *, const float *, float *);
-	const struct tinyml_play_conv_f32 *record = play->record;
-	const struct tinyml_depthwise_conv_f32_f16 p = {
-		.window = record->window,
-		.out_min = record->out_min,
-		.out_max = record->out_max,
-		.weights = tinyml_play_table(play, record->weights),
-		.bias = tinyml_play_table(play, record->bias),
-	};
-
-	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
+	weighted_calls_depthwise_conv(play);
 }
 
 void tinyml_play_dense_f32_f16(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_dense_f32_f16 *, const float *, float *);
-	const struct tinyml_play_dense_f32 *record = play->record;
-	const struct tinyml_dense_f32_f16 p = {
-		.rows = record->rows,
-		.inputs = record->inputs,
-		.outputs = record->outputs,
-		.weights = tinyml_play_table(play, record->weights),
-		.bias = tinyml_play_table(play, record->bias),
-		.out_min = record->out_min,
-		.out_max = record->out_max,
-	};
-
-	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
+	weighted_calls_dense(play);
 }
 
 uint32_t tinyml_check_conv_f32_f16(struct tinyml_check *check)
