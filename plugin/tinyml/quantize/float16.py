@@ -7,7 +7,7 @@ The file has float16 initialisers, each with a Cast to float, so every runtime c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import onnx
@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.quantize.channels import attributes
+from tinyml.quantize.subgraphs import drop_unread
 
 LARGEST = float(np.finfo(np.float16).max)
 
@@ -63,7 +64,7 @@ def with_float16(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelPr
     nodes = [*casts.values(), *(onnx.NodeProto.FromString(n.SerializeToString()) for n in graph.node)]
     del graph.node[:]
     graph.node.extend(nodes)
-    _drop_unused(graph, casts)
+    drop_unread(graph)
     return result
 
 
@@ -96,22 +97,3 @@ def _fresh(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _drop_unused(graph: onnx.GraphProto, replaced: Collection[str]) -> None:
-    """Weights of float32 that nothing reads any more."""
-    read = {*_read(graph)}
-    kept = [tensor for tensor in graph.initializer if tensor.name in read or tensor.name not in replaced]
-    copies = [TensorProto.FromString(tensor.SerializeToString()) for tensor in kept]
-    del graph.initializer[:]
-    graph.initializer.extend(copies)
-
-
-def _read(graph: onnx.GraphProto) -> Iterator[str]:
-    """What nodes and the graph's outputs read; the bodies of If, Loop and Scan see every tensor outside."""
-    yield from (value.name for value in graph.output)
-    for node in graph.node:
-        yield from node.input
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _read(attribute.g)

@@ -383,9 +383,6 @@ class DenseFloat16(DenseFloat):
     def weights(self, filters: Array, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", float_tiles(filters), TILE_WORDS)
 
-    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
-        return float_counts.dense(layer)
-
 
 register_kernels(
     Dense,
