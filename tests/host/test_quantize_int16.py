@@ -24,6 +24,7 @@ from tinyml.ops.elementwise.int16_table import LARGEST_ERROR
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.framework.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
 from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.quantize.cheapest import ALIKE
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
 from tinyml.quantize.report import Report
@@ -114,7 +115,7 @@ def test_auto_takes_what_is_cheaper_on_the_core(core: str, int16: tuple[str, ...
     prices = [choice.instructions or 0 for choice in report.choices]
     assert len(prices) > 2
     assert all(prices)
-    assert 0 < price_of(report) <= 1.05 * min(prices)
+    assert 0 < price_of(report) <= ALIKE * min(prices)
     assert sum(choice.taken for choice in report.choices) == 1
     assert {"int16 in the fewest layers", "float everywhere"} <= {choice.name for choice in report.choices}
     assert all(choice.decibels >= 30 for choice in report.choices)
@@ -126,7 +127,7 @@ def test_auto_takes_float_where_int16_is_not_enough(tmp_path: Path) -> None:
     report = quantize(path, replace(request, auto=Goal(decibels=48), core="cortex-m3")).report
     assert report.kept_float
     assert report.decibels >= 48
-    assert price_of(report) <= 1.05 * min(choice.instructions or 0 for choice in report.choices)
+    assert price_of(report) <= ALIKE * min(choice.instructions or 0 for choice in report.choices)
     wide = quantize(path, replace(request, int16=report.kept_float)).report
     assert wide.decibels < 48
 

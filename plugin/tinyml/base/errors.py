@@ -42,6 +42,10 @@ class ConfigError(TinymlError):
     """An option, a tinyml.yaml or an application folder is invalid."""
 
 
+class NothingToQuantizeError(ConfigError):
+    """The model has no layer that could be stored as the request asks."""
+
+
 class ToolError(TinymlError):
     """A program we need (compiler, QEMU, west) is missing or failed."""
 

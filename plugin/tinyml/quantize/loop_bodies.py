@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import NothingToQuantizeError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.reader import Samples
 from tinyml.importers.states import Remembered, with_states
@@ -168,7 +168,7 @@ def with_integer_loops(
             continue
         try:
             made = make(body, turns)
-        except ConfigError:  # nothing in it could be int8
+        except NothingToQuantizeError:
             continue
         if _put_back(model, loop, made):
             reports[loop.node.name] = made.report

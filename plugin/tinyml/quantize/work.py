@@ -9,7 +9,7 @@ from dataclasses import field
 
 import onnx
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, NothingToQuantizeError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.datasets.reader import Samples
@@ -79,7 +79,9 @@ class Work:
             kind = "have float16 weights" if self.stays_float else "be int8"
             loops = any(bodies(node) for node in self.original.graph.node)
             rest = ", and what it computes in loops stays float" if loops else ""
-            raise ConfigError(f"the model has no layer that could {kind}{rest}", "compile it as it is")
+            raise NothingToQuantizeError(
+                f"the model has no layer that could {kind}{rest}", "compile it as it is"
+            )
         self.is_body = prepared.is_body
         self.reference = self.reference_of(self.in_float, samples)
         if prepared.doubted is not None:
