@@ -24,7 +24,7 @@ from tinyml import harness
 from tinyml.ir import Tensor
 from tinyml.setup.workspace import find_cmsis_nn
 
-MACHINES = [*harness.CORES, "qemu-riscv32-zve32x"]  # the last has kernels of its own
+MACHINES = [*harness.CORES, "qemu-riscv32-zve32x", "qemu-riscv32-zve32f"]  # these have kernels of their own
 KERNELS = ("portable", "cmsis-nn", PLAYER)
 
 

@@ -20,6 +20,7 @@ def test_every_board_is_a_machine() -> None:
     assert set(MACHINES) - set(emulated_boards().values()) == {
         "qemu-cortex-m33",
         "qemu-riscv32-zve32x",
+        "qemu-riscv32-zve32f",
         "qemu-xtensa",
         "qemu-xtensa-de212",
         "qemu-xtensa-sample_controller",

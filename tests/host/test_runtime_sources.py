@@ -142,8 +142,8 @@ CORES = {
     "DSP": {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"},
     "Arm without DSP": {"cortex-m0", "cortex-m3", "cortex-m33-nodsp"},
     "Helium": {"cortex-m55", "cortex-m85"},
-    "RISC-V": {"riscv32", "riscv32-zve32x"},
-    "RISC-V vectors": {"riscv32-zve32x"},
+    "RISC-V": {"riscv32", "riscv32-zve32x", "riscv32-zve32f"},
+    "RISC-V vectors": {"riscv32-zve32x", "riscv32-zve32f"},
 }
 
 

@@ -18,7 +18,7 @@ from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Graph, Tensor
 from tinyml.pipeline import Compiled, Options, compile_graph
 
-MACHINES = ["host", *harness.CORES]
+MACHINES = ["host", *harness.CORES, "qemu-riscv32-zve32f"]
 EXTREMES = np.array([0.0, -0.0, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24, 2.0**-14, 65504.0], np.float32)
 """Among them the numbers below the normal ones, which have no fraction of their own as floats."""
 

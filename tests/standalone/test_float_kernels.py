@@ -5,6 +5,7 @@ and with the same bits wherever products are rounded alike."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -21,7 +22,8 @@ from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
-MACHINES = ["host", *harness.CORES]
+VECTORS = "qemu-riscv32-zve32f"
+MACHINES = ["host", *harness.CORES, VECTORS]
 SAME = (1, 1, 1, 1)
 
 # Operator, input, weights, bias. Filters come by eight, by four and one by one.
@@ -130,13 +132,25 @@ def test_sums_are_within_the_stated_bound(machine: str) -> None:
         assert (error <= (products + 2) * 2.0**-24 * magnitudes).all(), node.name
 
 
-@pytest.mark.parametrize("machine", harness.CORES)
+@pytest.mark.parametrize("machine", MACHINES[1:])
 def test_a_computer_repeats_what_a_core_computes(machine: str) -> None:
     """Bit for bit, if both round products, or if both fuse them with the sum."""
     fused = harness.find_machine(machine).target.fpu
     again = outputs("host", f"TINYML_FUSED_F32={int(fused)}")
     for name, found in outputs(machine).items():
         np.testing.assert_array_equal(found, again[name], err_msg=name)
+
+
+def test_the_length_of_vectors_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all eight filters of a tile, and all channels, are lanes of one register."""
+    usual, found = outputs(VECTORS), harness.find_machine(VECTORS)
+    assert found.board is not None
+    options = tuple(word.replace("vlen=128", "vlen=512") for word in found.board.options)
+    assert options != found.board.options
+    longer = replace(found, board=replace(found.board, options=options))
+    monkeypatch.setitem(harness.MACHINES, VECTORS, longer)
+    for name, values in computed(VECTORS, fed()).items():
+        np.testing.assert_array_equal(values, usual[name], err_msg=name)
 
 
 def test_products_can_be_rounded_where_they_could_be_fused() -> None:

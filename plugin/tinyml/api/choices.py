@@ -23,6 +23,7 @@ TargetName: TypeAlias = Literal[
     "cortex-m85",
     "riscv32",
     "riscv32-zve32x",
+    "riscv32-zve32f",
     "generic",
 ]
 MachineName: TypeAlias = Literal[
@@ -36,6 +37,7 @@ MachineName: TypeAlias = Literal[
     "qemu-cortex-m55",
     "qemu-riscv32",
     "qemu-riscv32-zve32x",
+    "qemu-riscv32-zve32f",
     "qemu-xtensa",
     "qemu-xtensa-de212",
     "qemu-xtensa-sample_controller",

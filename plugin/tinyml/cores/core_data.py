@@ -17,6 +17,8 @@ from typing import Any
 DATA = Path(__file__).parents[1] / "cost" / "data"
 SAME_CODE = {"cortex-m33": "cortex-m4", "cortex-m33-nodsp": "cortex-m3", "cortex-m85": "cortex-m55"}
 """Cores that were not measured, and those that execute practically the same code."""
+SAME_CHOICES = {"riscv32-zve32f": "riscv32-zve32x"}
+"""Cores that choose kernels by the figures of another one, whose estimates would not be theirs."""
 PLAIN = "cortex-m3"
 """The core whose figures stand for those of processors without measurements: plain C, which they run too."""
 
@@ -28,7 +30,7 @@ def data_file(target: str) -> Path:
 
 def kernels_file(target: str) -> Path:
     """The figures by which kernels are chosen on a core, if these are not those of its estimates."""
-    return DATA / "kernels" / f"{target}.json"
+    return DATA / "kernels" / f"{SAME_CHOICES.get(target, target)}.json"
 
 
 def own_loops_file(target: str) -> Path:

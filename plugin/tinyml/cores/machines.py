@@ -7,7 +7,7 @@ from __future__ import annotations
 from tinyml.base.errors import ConfigError, ToolError, did_you_mean
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target, find_target
-from tinyml.cores.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Toolchain
+from tinyml.cores.toolchains import ARM, RISCV, RISCV_FLOAT_VECTOR, RISCV_VECTOR, XTENSA, Toolchain
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,13 @@ def _xtensa(name: str, core: str, clock: Clock, like: str) -> Machine:
     return Machine(name, find_target("generic"), board, like)
 
 
+def _vectors(name: str, toolchain: Toolchain, like: str) -> Machine:
+    """A RISC-V core with vectors of 128 bits. QEMU's has floats, whatever the code uses."""
+    options = ("-cpu", "rv32,v=true,vext_spec=v1.0,vlen=128")
+    board = Board("virt", toolchain, "virt.ld", "startup_riscv.c", InstructionCounter(), options)
+    return Machine(name, find_target(name.removeprefix("qemu-")), board, like)
+
+
 MICROBIT_MEMORY = tuple(
     word for kind in ("flash", "sram") for word in ("-global", f"nrf51-soc.{kind}-size={4 * 2**20}")
 )
@@ -202,19 +209,8 @@ _ALL = (
         find_target("riscv32"),
         Board("virt", RISCV, "virt.ld", "startup_riscv.c", InstructionCounter()),
     ),
-    Machine(
-        "qemu-riscv32-zve32x",
-        find_target("riscv32-zve32x"),
-        Board(
-            "virt",
-            RISCV_VECTOR,
-            "virt.ld",
-            "startup_riscv.c",
-            InstructionCounter(),
-            ("-cpu", "rv32,v=true,vext_spec=v1.0,vlen=128"),
-        ),
-        like="qemu-riscv32",
-    ),
+    _vectors("qemu-riscv32-zve32x", RISCV_VECTOR, like="qemu-riscv32"),
+    _vectors("qemu-riscv32-zve32f", RISCV_FLOAT_VECTOR, like="qemu-riscv32-zve32x"),
     _xtensa("qemu-xtensa", "lx106", CycleCounter(25, 6), like="qemu-riscv32"),
     _xtensa("qemu-xtensa-de212", "de212", CycleCounter(25, 6), like="qemu-xtensa"),
     _xtensa("qemu-xtensa-sample_controller", "sample_controller", CycleCounter(100, 8), like="qemu-xtensa"),

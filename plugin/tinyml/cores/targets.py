@@ -13,7 +13,7 @@ class Target:
     """A processor core. ``arm``: it is a Cortex-M.
 
     ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware.
-    ``rvv`` is RISC-V's vector extension for integers.
+    ``rvv`` is RISC-V's vector extension: for integers, and with ``fpu`` for float32 as well.
     ``registers``: integer registers that code may use, where kernels depend on it.
     """
 
@@ -92,6 +92,14 @@ _ALL = (
         "32-bit RISC-V with vectors of integers, of any length",
         rvv=True,
         gcc_flags=("-march=rv32imac_zve32x", "-mabi=ilp32"),
+        registers=32,
+    ),
+    Target(
+        "riscv32-zve32f",
+        "32-bit RISC-V with float32 hardware and vectors of integers and floats, of any length",
+        rvv=True,
+        fpu=True,
+        gcc_flags=("-march=rv32imafc_zve32f", "-mabi=ilp32f"),
         registers=32,
     ),
     Target("generic", "any other 32-bit or 64-bit processor, plain C: Xtensa, Cortex-A, 64-bit RISC-V"),

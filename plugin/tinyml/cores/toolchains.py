@@ -7,6 +7,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tinyml.base.lazy_dataclass import dataclass
@@ -98,6 +99,8 @@ RISCV_VECTOR = Toolchain(
     link_flags=(_PICOLIBC, "-march=rv32imac"),
     emulator_flags=("-bios", "none"),
 )
+
+RISCV_FLOAT_VECTOR = replace(RISCV_VECTOR, link_flags=(_PICOLIBC, "-march=rv32imafc"))
 
 # Literals lie beside the code that loads them, and calls reach every address.
 _LX106 = ("-mtext-section-literals", "-mlongcalls")

@@ -145,7 +145,7 @@ def _qemu() -> list[Row]:
 
 def _qemu_riscv() -> list[Row]:
     clang = replace(_compiler(QEMU_RISCV, RISCV_VECTOR), optional=True)
-    vectors = replace(clang, part=f"{clang.part} (vectors: qemu-riscv32-zve32x)")
+    vectors = replace(clang, part=f"{clang.part} (vectors: qemu-riscv32-zve32x, -zve32f)")
     return [*_emulation(QEMU_RISCV, RISCV, RISCV_MACHINES), vectors]
 
 

@@ -52,20 +52,26 @@ static void guard_stack(void)
 	CSR_WRITE("pmpcfg0", locked_top_of_range << 8);
 }
 
-/* Code with vectors faults until they are switched on. */
-static inline void enable_vectors(void)
+/* Code with vectors or floating-point registers faults until they are switched on. */
+static inline void enable_registers(void)
 {
-#ifdef __riscv_vector
+#if defined(__riscv_vector) || defined(__riscv_flen)
 	uint32_t status;
 
 	CSR_READ("mstatus", status);
-	CSR_WRITE("mstatus", status | 1u << 9); /* VS: initial state */
+#ifdef __riscv_vector
+	status |= 1u << 9; /* VS: initial state */
+#endif
+#ifdef __riscv_flen
+	status |= 1u << 13; /* FS: initial state */
+#endif
+	CSR_WRITE("mstatus", status);
 #endif
 }
 
 _Noreturn void image_start(void)
 {
-	enable_vectors();
+	enable_registers();
 	for (volatile uint32_t *word = image_bss_start; word < image_bss_end; word++) {
 		*word = 0;
 	}

@@ -18,9 +18,10 @@ ALIGNMENT = 4
 
 
 def are_float16(values: Array) -> bool:
-    """Whether float16 holds all of these numbers exactly."""
+    """Whether float16 holds all of these numbers exactly, and they are finite, as vectors require."""
     with np.errstate(over="ignore"):
-        return np.array_equal(values.astype(np.float16).astype(np.float32), values)
+        halves = values.astype(np.float16)
+    return bool(np.isfinite(halves).all()) and np.array_equal(halves.astype(np.float32), values)
 
 
 def float16_weights(layer: Layer) -> bool:

@@ -49,6 +49,8 @@ static inline void depthwise_tile_f32_one(const struct depthwise_tile_f32 *t, co
 
 #if TINYML_FUSED_F32 && defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 #include "depthwise_mve_f32.h"
+#elif TINYML_RVV_F32
+#include "depthwise_rvv_f32.h"
 #elif defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__)
 #include "depthwise_vfp_f32.h"
 #endif
@@ -64,6 +66,8 @@ static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, con
 	}
 	depthwise_mve_f32_4(t, x, w, y, left);
 	return 4;
+#elif defined(TINYML_DEPTHWISE_RVV_F32_H_)
+	return depthwise_rvv_f32(t, x, w, y, left);
 #else
 #ifdef TINYML_DEPTHWISE_VFP_F32_H_
 	if (left >= 8) {

@@ -32,6 +32,24 @@ void tinyml_limit_f32(float *y, int32_t count, float min, float max)
 	/* clang-format on */
 }
 
+#elif TINYML_RVV_F32
+
+void tinyml_limit_f32(float *y, int32_t count, float min, float max)
+{
+	if (min == -TINYML_INFINITYF && max == TINYML_INFINITYF) {
+		return;
+	}
+	for (size_t left = (size_t)count, vl; left > 0; left -= vl, y += vl) {
+		vfloat32m8_t values;
+
+		vl = __riscv_vsetvl_e32m8(left);
+		values = __riscv_vle32_v_f32m8(y, vl);
+		values = __riscv_vfmerge(values, min, __riscv_vmflt(values, min, vl), vl);
+		values = __riscv_vfmerge(values, max, __riscv_vmfgt(values, max, vl), vl);
+		__riscv_vse32(y, values, vl);
+	}
+}
+
 #else
 
 void tinyml_limit_f32(float *y, int32_t count, float min, float max)

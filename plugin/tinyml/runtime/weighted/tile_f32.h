@@ -36,6 +36,8 @@ struct tinyml_tile_f32 {
 
 #if TINYML_TILE_VECTORS
 #include "tile_mve_f32.h"
+#elif TINYML_RVV_F32
+#include "tile_rvv_f32.h"
 #elif defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__)
 #include "tile_vfp_f32.h"
 #else
