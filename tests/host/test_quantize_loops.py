@@ -240,11 +240,12 @@ def test_what_can_be_written_step_by_step(tmp_path: Path) -> None:
     assert "Loop" not in {layer.op_type for layer in result.report.layers}
 
 
-@pytest.mark.parametrize("name", ["gated", "nested", "settling"])
+@pytest.mark.parametrize("name", ["gated", "rows", "nested", "settling"])
 def test_a_loop_is_written_as_onnx(name: str) -> None:
     """In the one form that the quantiser reads; it computes the same."""
     model = {
         "gated": models.gated_scan(STEPS),
+        "rows": models.gated_scan(STEPS, rows=True),
         "nested": models.nested_loop(STEPS, STEPS),
         "settling": models.settling_loop(STEPS, begins=True, rows=True),
     }[name]

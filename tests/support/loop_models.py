@@ -216,8 +216,11 @@ def settling_loop(steps: int | None, begins: bool = False, rows: bool = False) -
     )
 
 
-def gated_scan(steps: int, width: int = 8) -> onnx.ModelProto:
-    """A cell that is no layer that ONNX knows (FastGRNN), and a dense layer of its last state."""
+def gated_scan(steps: int, width: int = 8, rows: bool = False) -> onnx.ModelProto:
+    """A cell that is no layer that ONNX knows (FastGRNN), and a dense layer of its last state.
+
+    With ``rows`` all states are an output too.
+    """
     random = np.random.default_rng(5)
     body = helper.make_graph(
         [
@@ -231,16 +234,18 @@ def gated_scan(steps: int, width: int = 8) -> onnx.ModelProto:
             node("Mul", "rest candidate", "new"),
             node("Mul", "gate h", "old"),
             node("Add", "new old", "h2"),
+            *([node("Identity", "h2", "row")] if rows else []),
         ],
         "body",
         [value("h", 1, width), value("x", 1, WIDTH)],
-        [value("h2", 1, width)],
+        [value("h2", 1, width), *([value("row", 1, width)] if rows else [])],
     )
-    loop = helper.make_node("Scan", ["h0", "xs"], ["hn"], "cell", body=body, num_scan_inputs=1)
+    results = ["hn", *(["states"] if rows else [])]
+    loop = helper.make_node("Scan", ["h0", "xs"], results, "cell", body=body, num_scan_inputs=1)
     model = whole(
         loop,
         [value("xs", steps, 1, WIDTH)],
-        [value("y", 1, 3)],
+        [value("y", 1, 3), *([value("states", steps, 1, width)] if rows else [])],
         {
             "h0": np.zeros((1, width), np.float32),
             "w": random.normal(0, 0.5, (WIDTH, width)).astype(np.float32),

@@ -33,8 +33,8 @@ def write_loop(
     out.since(inner.opset)
     parts = [_info(body, name) for name in body.inputs[: op.sequences]]
     states = [_info(body, state.tensor) for state in body.states]
-    updates = [_info(body, state.update) for state in body.states]
-    rows = [_info(body, name) for name in body.outputs]
+    ends = _apart(body, inner)
+    updates, rows = ends[:count], ends[count:]
     results = [tensor.name for tensor in layer.outputs]
     out.scope = scope
     if op.sequences:
@@ -68,6 +68,17 @@ def write_loop(
     out.named_node(name, "Loop", [steps, "", *names[:count]], results, body=graph)
 
 
+def _apart(body: Graph, inner: OnnxWriter) -> list[onnx.ValueInfoProto]:
+    """What a turn computes, each under a name of its own: onnxruntime computes nonsense if one is there twice."""
+    given = [*body.inputs, *(state.tensor for state in body.states)]
+    seen, found = set(given), []
+    for end in (*(state.update for state in body.states), *body.outputs):
+        name = inner.node("Identity", [end], inner.fresh(f"{end}/end")) if end in seen else end
+        seen.add(name)
+        found.append(_info(body, end, name))
+    return found
+
+
 def _with_new_names(op: Loop, captured: Sequence[str], out: OnnxWriter) -> Graph:
     """ONNX has no name twice, not even inside; what the body reads from outside has its name there."""
     body = op.body
@@ -97,6 +108,6 @@ def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
     )
 
 
-def _info(graph: Graph, name: str) -> onnx.ValueInfoProto:
+def _info(graph: Graph, name: str, written: str = "") -> onnx.ValueInfoProto:
     tensor = graph.tensors[name]
-    return helper.make_tensor_value_info(name, element_type(tensor.dtype), tensor.shape)
+    return helper.make_tensor_value_info(written or name, element_type(tensor.dtype), tensor.shape)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -158,8 +157,6 @@ def with_integer_loops(
     reports: dict[str, Report] = {}
     loops = [_Loop(node, outside_names(node)) for node in model.graph.node if node.op_type in LOOPS]
     loops = [loop for loop in loops if loop.node.name not in request.keep_float]
-    for loop in loops:
-        _separate_outputs(loop.body)
     operands = _operands(prepared, samples, loops)
     for loop in loops:
         body = _as_model(model, loop, operands[0])
@@ -176,17 +173,6 @@ def with_integer_loops(
         return prepared
     drop_unread(model.graph)
     return replace(prepared, model=model, in_float=prepared.model, loops=reports)
-
-
-def _separate_outputs(body: onnx.GraphProto) -> None:
-    """Each has a name of its own, as the outputs of a model have."""
-    seen = set()
-    for value in body.output:
-        if value.name in seen:
-            name = next(n for i in count(2) if (n := f"{value.name}_{i}") not in seen)
-            body.node.append(helper.make_node("Identity", [value.name], [name], name))
-            value.name = name
-        seen.add(value.name)
 
 
 def _operands(prepared: Prepared, samples: Samples, loops: Sequence[_Loop]) -> list[Mapping[str, Array]]:
