@@ -69,7 +69,7 @@ def write_loop(
 
 
 def _apart(body: Graph, inner: OnnxWriter) -> list[onnx.ValueInfoProto]:
-    """What a turn computes, each under a name of its own: onnxruntime computes nonsense if one is there twice."""
+    """What a turn computes, each under a name of its own: with one name twice onnxruntime is wrong."""
     given = [*body.inputs, *(state.tensor for state in body.states)]
     seen, found = set(given), []
     for end in (*(state.update for state in body.states), *body.outputs):
