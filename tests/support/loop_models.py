@@ -259,6 +259,41 @@ def gated_scan(steps: int, width: int = 8, rows: bool = False) -> onnx.ModelProt
     return model
 
 
+def picking_loop(steps: int) -> onnx.ModelProto:
+    """Places in the state that the state itself and the number of the turn choose; one element at a time."""
+    body = helper.make_graph(
+        [
+            node("MatMul", "h w", "turned"),
+            node("TopK", "turned two", "best places"),
+            node("ArgMin", "turned", "lowest", axis=1),
+            node("GatherElements", "turned lowest", "depth", axis=1),
+            node("Mod", "i width", "column"),
+            node("Reshape", "column cell", "there"),
+            node("ScatterElements", "turned there depth", "scattered", axis=1),
+            node("Resize", "best nothing nothing sizes", "wide", mode="nearest"),
+            node("Add", "scattered wide", "sum"),
+            node("Add", "sum h0", "moved"),
+            node("Softsign", "moved", "h2"),
+            node("Identity", "go", "on"),
+        ],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH)],
+        [value("on", kind=BOOL), value("h2", 1, WIDTH), value("places", 1, 2, kind=INT64)],
+    )
+    loop = helper.make_node("Loop", ["most", "", "h0"], ["y", "chosen"], "picking", body=body)
+    constants = {
+        "w": weights(WIDTH, WIDTH),
+        "most": np.asarray(steps),
+        "two": np.asarray([2]),
+        "width": np.asarray(WIDTH),
+        "cell": np.asarray([1, 1]),
+        "nothing": np.zeros(0, np.float32),
+        "sizes": np.asarray([1, WIDTH]),
+    }
+    ends = [value("y", 1, WIDTH), value("chosen", steps, 1, 2, kind=INT64)]
+    return whole(loop, [value("h0", 1, WIDTH)], ends, constants)
+
+
 def permitted_loop(steps: int) -> onnx.ModelProto:
     """A Loop that an input of the model permits: all steps, or none."""
     body = helper.make_graph(

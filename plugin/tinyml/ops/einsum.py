@@ -17,6 +17,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 
 
 def letters_fit(layer: Layer[Any]) -> bool:
@@ -141,3 +142,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         term.replace("...", dots[len(dots) - rank :]) for term, rank in zip(terms, ranks, strict=True)
     )
     return [build.add1(Einsum(named, right.replace("...", dots)), operands)]
+
+
+@onnx_writer(Einsum)
+def write_onnx(op: Einsum, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Einsum", x, y, equation=f"{','.join(op.terms)}->{op.result}")

@@ -13,6 +13,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import integers, numbers_from, present
@@ -92,3 +93,14 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     values = build.constant(np.stack([node.const(3).reshape(()), node.const(2).reshape(())]))
     axis = len(indices.shape) if axis == -1 else axis
     return [build.add1(OneHot(depth, axis, from_end=False), [indices, values])]
+
+
+@onnx_writer(OneHot)
+def write_onnx(op: OneHot, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    indices = x[0]
+    if not op.from_end:  # an index before the first class is none; ONNX counts it from the end
+        none = out.constant(np.asarray(op.depth, np.int64), "none")
+        before = out.node("Less", [indices, out.constant(np.asarray(0, np.int64), "zero")])
+        indices = out.node("Where", [before, none, indices])
+    depth = out.constant(np.asarray(op.depth, np.int64), "depth")
+    out.node("OneHot", [indices, depth, x[1]], y, axis=op.axis)

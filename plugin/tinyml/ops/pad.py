@@ -26,7 +26,7 @@ from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize, stored_exactly
-from tinyml.ops.shared.take import Picks, Take, TakeLoops
+from tinyml.ops.shared.take import Picks, Take, TakeLoops, write_picks
 from tinyml.ops.slice import take
 
 if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
@@ -294,3 +294,17 @@ def read_mirror_pad(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def write_onnx(op: Pad, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
     value = out.constant(np.asarray(op.value, layer.output.dtype.numpy), "value")
     out.node("Pad", [x[0], out.integers((*op.begins, *op.ends), "pads"), value], y)
+
+
+@onnx_writer(PadEdge)
+def write_onnx_edge(op: PadEdge, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.mode == "symmetric" or (op.mode == "reflect" and not _one_reflection(op, layer)):
+        write_picks(op, layer, x, y, out)
+    else:
+        out.node("Pad", [x[0], out.integers((*op.begins, *op.ends), "pads")], y, mode=op.mode)
+
+
+def _one_reflection(op: PadEdge, layer: Layer) -> bool:
+    """ONNX says nothing about borders that are as wide as what they reflect."""
+    sizes = zip(layer.input(0).shape, op.begins, op.ends, strict=True)
+    return all(max(begin, end) < size for size, begin, end in sizes if begin or end)

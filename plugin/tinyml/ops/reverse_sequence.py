@@ -11,9 +11,10 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.shared.operands import integers, present
 
 
@@ -84,3 +85,17 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     op = ReverseSequence(node.options.BatchDim(), node.options.SeqDim())
     return [build.add1(op, [node.input(0), node.input(1)], node.outputs[0])]
+
+
+@onnx_writer(ReverseSequence)
+def write_onnx(op: ReverseSequence, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """ONNX knows batches beside time at the front alone: time and batches go there, and back."""
+    rank = len(layer.input(0).shape)
+    rest = [axis for axis in range(rank) if axis not in (op.time_axis, op.batch_axis)]
+    order = [op.time_axis, op.batch_axis, *rest]
+    lengths = x[1]
+    if layer.input(1).dtype is not DType.INT64:
+        lengths = out.node("Cast", [lengths], to=element_type(DType.INT64))
+    moved = out.node("Transpose", [x[0]], perm=order)
+    reversed_ = out.node("ReverseSequence", [moved, lengths], time_axis=0, batch_axis=1)
+    out.node("Transpose", [reversed_], y, perm=[order.index(axis) for axis in range(rank)])

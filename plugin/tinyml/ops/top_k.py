@@ -18,6 +18,7 @@ from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.ops.shared.ranking import best_places, is_number, number_ranks_before, ranks_before
@@ -152,3 +153,10 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     values, places = _top(build, x, node.input(1), len(x.shape) - 1, True)
     return [values, cast(build, places, node.outputs[1].dtype)]
+
+
+@onnx_writer(TopK)
+def write_onnx(op: TopK, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    operands = [x[0], out.integers([op.k], "k")]
+    results = [tensor.name for tensor in layer.outputs]
+    out.node_of("TopK", operands, results, axis=op.axis, largest=int(op.largest), sorted=1)

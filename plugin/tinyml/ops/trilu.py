@@ -12,6 +12,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.operands import at_least_rank, integers, present
 
@@ -74,3 +75,9 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     if k is not None and not k.is_constant:
         return [build.add1(Trilu(upper), [x, k])]
     return [build.add1(Trilu(upper, 0 if k is None else int(k.value.reshape(()))), [x])]
+
+
+@onnx_writer(Trilu)
+def write_onnx(op: Trilu, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    k = x[1] if len(x) > 1 else out.constant(np.asarray(_inside(op.k, layer.output.shape), np.int64), "k")
+    out.node("Trilu", [x[0], k], y, upper=int(op.upper))

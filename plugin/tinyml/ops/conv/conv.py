@@ -277,5 +277,5 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_writer(Conv)
 def write_onnx(op: Conv, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    weights = layer.input(1).value.transpose(0, 3, 1, 2)
+    weights = out.permuted(layer.input(1), x[1], (0, 3, 1, 2), "weights")
     convolution.write_convolution(op, op.groups, weights, x, y, out)

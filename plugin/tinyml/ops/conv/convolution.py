@@ -104,10 +104,10 @@ def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[T
 
 
 def write_convolution(
-    op: Convolution, groups: int, weights: Array, x: list[str], y: str, out: OnnxWriter
+    op: Convolution, groups: int, weights: str, x: list[str], y: str, out: OnnxWriter
 ) -> None:
     """As ONNX, with weights in the order that ONNX has."""
     bias = [x[2]] if len(x) > 2 and x[2] else []
-    operands = [out.constant(weights, "weights"), *bias]
+    operands = [weights, *bias]
     out.spatial(x[0], y, 4, op.clamp, "Conv", operands, strides=list(op.strides),
                 dilations=list(op.dilations), pads=list(op.pads), group=groups)  # fmt: skip

@@ -205,5 +205,5 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_writer(DepthwiseConv)
 def write_onnx(op: DepthwiseConv, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    weights = layer.input(1).value.transpose(3, 0, 1, 2)
+    weights = out.permuted(layer.input(1), x[1], (3, 0, 1, 2), "weights")
     convolution.write_convolution(op, layer.input(0).shape[3], weights, x, y, out)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.base.errors import ModelError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import DType, Layer, Tensor
 from tinyml.ops.conv import transpose_int16 as int16
 from tinyml.ops.conv import transpose_integer as integer
@@ -110,6 +110,8 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 @onnx_writer(ConvTranspose)
 def write_onnx(op: ConvTranspose, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
     """ONNX has the number of elements that are cut off, or added, at the end of each axis, not the size."""
+    if not layer.input(1).is_constant:
+        raise UnsupportedError("a transposed convolution with computed weights cannot be quantised")
     shape, values = layer.input(0).shape, layer.input(1).value
     kernel, ins = values.shape[1:-1], values.shape[-1]
     apart = values.reshape(op.groups, -1, *kernel, ins)

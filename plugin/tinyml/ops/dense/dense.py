@@ -421,6 +421,6 @@ def write_onnx(op: Dense, layer: Layer, x: list[str], y: str, out: OnnxWriter) -
     if len(layer.input(0).shape) == 2:
         result = out.node("Gemm", [x[0], x[1], *bias], transB=1)
     else:
-        result = out.node("MatMul", [x[0], out.constant(layer.input(1).value.T, "weights")])
+        result = out.node("MatMul", [x[0], out.permuted(layer.input(1), x[1], (1, 0), "weights")])
         result = out.node("Add", [result, *bias]) if bias else result
     out.clamped(result, op.clamp, y)

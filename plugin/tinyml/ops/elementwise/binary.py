@@ -30,7 +30,6 @@ from tinyml.ops.elementwise.element_loops import (
 from tinyml.ops.framework.kernel import Library, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import present
@@ -343,19 +342,3 @@ def read_add_n(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     for index in range(1, len(node.inputs)):
         y = build.add1(Binary("add"), [y, node.input(index)], node.outputs[0])
     return [y]
-
-
-WRITTEN = {function: name for name, function in ONNX_NAMES.items()}
-WRITTEN |= {"max": "Max", "min": "Min", "prelu": "PRelu"}
-
-
-@onnx_writer(Binary)
-def write_onnx(op: Binary, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    if op.function == "squared_difference":
-        difference = out.node("Sub", x)
-        result = out.node("Mul", [difference, difference])
-    elif op.function in WRITTEN:
-        result = out.node(WRITTEN[op.function], x)
-    else:
-        raise UnsupportedError(f"the element-wise operator {op.function} cannot be quantised")
-    out.clamped(result, op.clamp, y)

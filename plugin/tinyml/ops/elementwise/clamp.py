@@ -146,4 +146,4 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_writer(Clamp)
 def write_onnx(op: Clamp, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    out.clamped(x[0], (op.low, op.high), y)
+    out.clamped(x[0], (op.low, op.high), y, layer.output.dtype)

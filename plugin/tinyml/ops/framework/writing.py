@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Op
+from tinyml.ir import Array, DType, Layer, Op, Tensor
 from tinyml.ops.framework.registration import check_new
 
 if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
@@ -76,6 +76,12 @@ class OnnxWriter:
         if name not in self.constants:
             self.constants[name] = numpy_helper.from_array(values, name)
 
+    def permuted(self, tensor: Tensor, name: str, perm: Sequence[int], hint: str) -> str:
+        """A tensor that has this name with its axes in another order; a constant gets a copy."""
+        if tensor.is_constant:
+            return self.constant(tensor.value.transpose(perm), hint)
+        return self.node("Transpose", [name], perm=list(perm))
+
     def integers(self, values: Sequence[int], hint: str) -> str:
         return self.constant(np.asarray(values, np.int64), hint)
 
@@ -87,16 +93,18 @@ class OnnxWriter:
         self.names.add(name)
         return name
 
-    def clamped(self, x: str, limits: tuple[float, float], output: str) -> None:
+    def clamped(self, x: str, limits: tuple[float, float], output: str, dtype: DType = DType.FLOAT32) -> None:
         """``x`` clipped to the limits, as ``output``; also valid without a limit."""
         low, high = limits
-        if low == 0 and high == np.inf:
+        if low == 0 and high == np.inf and dtype.is_float:
             self.node("Relu", [x], output)
         elif limits == NO_LIMITS:
             self.node("Identity", [x], output)
         else:
+            if not dtype.is_float:
+                low, high = (min(max(limit, dtype.limits[0]), dtype.limits[1]) for limit in limits)
             bounds = [
-                self.constant(np.asarray(bound, np.float32), word) if np.isfinite(bound) else ""
+                self.constant(np.asarray(bound, dtype.numpy), word) if np.isfinite(bound) else ""
                 for bound, word in ((low, "low"), (high, "high"))
             ]
             self.node("Clip", [x, *bounds], output)

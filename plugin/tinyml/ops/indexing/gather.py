@@ -19,7 +19,7 @@ from tinyml.ops.framework.play_loops import LOOPS, array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.indexing.packed_rows import GatherPacked, GatherPackedBytes, index_code
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import normalized, onnx_axis
@@ -401,3 +401,16 @@ def read_embedding_lookup(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 @onnx_writer(Gather)
 def write_onnx(op: Gather, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
     out.node("Gather", x, y, axis=op.axis)
+
+
+@onnx_writer(GatherElements)
+def write_onnx_elements(op: GatherElements, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("GatherElements", x, y, axis=op.axis)
+
+
+@onnx_writer(GatherND)
+def write_onnx_nd(op: GatherND, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    whole = x[1]
+    if layer.input(1).dtype is not DType.INT64:
+        whole = out.node("Cast", [x[1]], to=element_type(DType.INT64))
+    out.node("GatherND", [x[0], whole], y, batch_dims=op.batch_dims)

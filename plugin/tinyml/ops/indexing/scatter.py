@@ -18,6 +18,7 @@ from tinyml.ops.framework.play_loops import LOOPS, array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.indexing.cache_rows import first_row
 from tinyml.ops.indexing.gather import known_indices, position_code
 from tinyml.ops.indexing.packed_rows import index_code
@@ -283,3 +284,16 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     zeros = build.constant(np.zeros(shape, updates.dtype.numpy), f"{node.name}/zeros")
     sizes = np.asarray(shape[: indices.shape[-1]], np.int64)
     return [build.add1(ScatterND("add"), [zeros, known_indices(build, indices, sizes), updates])]
+
+
+@onnx_writer(ScatterElements)
+def write_onnx_elements(op: ScatterElements, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("ScatterElements", x, y, axis=op.axis, reduction=op.reduction)
+
+
+@onnx_writer(ScatterND)
+def write_onnx_nd(op: ScatterND, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    whole = x[1]
+    if layer.input(1).dtype is not DType.INT64:
+        whole = out.node("Cast", [x[1]], to=element_type(DType.INT64))
+    out.node("ScatterND", [x[0], whole, x[2]], y, reduction=op.reduction)

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import AlongAxis, Split
 
 
@@ -85,3 +87,11 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         bias=float(node.attr("bias", 1.0)),
     )
     return [build.add1(op, [node.input(0)])]
+
+
+@onnx_writer(LocalResponse)
+def write_onnx(op: LocalResponse, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    size = op.before + op.after + 1
+    if op.axis != 1 or op.before != op.after or len(layer.input(0).shape) != 4:
+        raise UnsupportedError("a response normalised over a window that is not centred cannot be quantised")
+    out.node("LRN", x, y, size=size, alpha=op.alpha * size, beta=op.beta, bias=op.bias)

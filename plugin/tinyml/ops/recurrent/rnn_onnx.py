@@ -18,7 +18,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.recurrent.cells import GATES, Activation
 from tinyml.ops.recurrent.integer_form import FUNCTIONS, MOST_CELL_BITS, USUAL_CELL_BITS, cell_bits
 from tinyml.ops.recurrent.recurrent_int8 import WIDE
-from tinyml.ops.recurrent.rnn import C0, H0, PEEPHOLES, Recurrent, X
+from tinyml.ops.recurrent.rnn import C0, H0, LENGTHS, PEEPHOLES, Recurrent, X
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
@@ -180,7 +180,10 @@ def write_onnx(op: Recurrent, layer: Layer, x: list[str], y: str, out: OnnxWrite
             "convert the model to ONNX from its source",
         )
     first = out.integers((0,), "directions")
-    operands = [x[X], *(out.node("Unsqueeze", [name, first]) if name else "" for name in x[1:])]
+    operands = [
+        out.node("Unsqueeze", [name, first]) if name and i not in (X, LENGTHS) else name
+        for i, name in enumerate(x)
+    ]
     words = ["steps", "last", "cell"][: 3 if op.cell == "lstm" else 2]
     outer = [out.fresh(f"{out.scope}/{word}") for word in words]
     attributes: dict[str, object] = {"hidden_size": layer.input(1).shape[0] // GATES[op.cell]}

@@ -15,6 +15,7 @@ from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import nests
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import AlongAxis, Split, kept_shape, onnx_axis
 from tinyml.ops.shared.axis import from_front
@@ -119,3 +120,12 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     axis = from_front(node.const(1).reshape(()).item(), len(x.shape))
     y = build.add1(ArgReduce(axis, node.op_type == "ARG_MAX", dtype=node.outputs[0].dtype), [x])
     return [build.add1(Reshape(tuple(e for i, e in enumerate(x.shape) if i != axis)), [y])]
+
+
+@onnx_writer(ArgReduce)
+def write_onnx(op: ArgReduce, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    whole = y if op.dtype is DType.INT64 else ""
+    name = "ArgMax" if op.largest else "ArgMin"
+    best = out.node(name, x, whole, axis=op.axis, keepdims=1, select_last_index=int(op.last))
+    if op.dtype is not DType.INT64:
+        out.node("Cast", [best], y, to=element_type(op.dtype))

@@ -10,11 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.element_loops import fill
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import Split, normalized
 from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, present
@@ -134,3 +136,11 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, options = node.input(0), node.options
     axis = normalized([int(node.const(1).reshape(()))], len(x.shape))[0]
     return [build.add1(Cumulative(axis, False, options.Exclusive(), options.Reverse()), [x])]
+
+
+@onnx_writer(Cumulative)
+def write_onnx(op: Cumulative, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.product:
+        raise UnsupportedError("a cumulative product cannot be written as ONNX that onnxruntime computes")
+    axis = x[1] if len(x) > 1 else out.constant(np.asarray(op.axis, np.int64), "axis")
+    out.node("CumSum", [x[0], axis], y, exclusive=int(op.exclusive), reverse=int(op.reverse))

@@ -19,7 +19,7 @@ from tinyml.ops.framework.play_loops import nests
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.reduce import reduce_int8 as integers
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, kept_shape, normalized
@@ -354,6 +354,13 @@ WRITTEN = {function: name for name, function in ONNX_NAMES.items()}
 
 @onnx_writer(Reduce)
 def write_onnx(op: Reduce, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    if op.function not in WRITTEN:
+    function, source = op.function, x[0]
+    truth = {"any": "max", "all": "min"}.get(function)
+    if truth is not None:  # of bytes, which are 0 or 1
+        function, source = truth, out.node("Cast", x, to=element_type(DType.UINT8))
+    if function not in WRITTEN or not op.axes:  # onnxruntime has other functions of no axes than ONNX
         raise UnsupportedError(f"the reduction {op.function} cannot be quantised")
-    out.node(WRITTEN[op.function], [x[0], out.integers(op.axes, "axes")], y, keepdims=1)
+    operands = [source, out.integers(op.axes, "axes")]
+    result = out.node(WRITTEN[function], operands, "" if truth else y, keepdims=1)
+    if truth is not None:
+        out.node("Cast", [result], y, to=element_type(DType.BOOL))

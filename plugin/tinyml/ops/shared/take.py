@@ -14,6 +14,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet
 from tinyml.ops.framework.play_loops import array
+from tinyml.ops.framework.writing import OnnxWriter
 
 Picks = tuple[int, ...]
 
@@ -127,3 +128,17 @@ def _expression(sheet: Sheet, name: str, picks: Picks, axis: int) -> c.Expr:
         return c.Expr(name) // repeat
     small = np.int16 if int(numbers.max()) < 2**15 else np.int32
     return c.Expr(name).of(sheet.table(f"axis{axis}", numbers.astype(small)))
+
+
+def write_picks(op: Take, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """As ONNX: a Gather for each axis that changes."""
+    shape = layer.input(0).shape
+    tables = [
+        (axis, picks) for axis, picks in enumerate(op.picks(shape)) if picks != tuple(range(shape[axis]))
+    ]
+    name = x[0]
+    for axis, picks in tables:
+        last = axis == tables[-1][0]
+        name = out.node("Gather", [name, out.integers(picks, "picks")], y if last else "", axis=axis)
+    if not tables:
+        out.node("Identity", [name], y)

@@ -12,6 +12,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reduce.arg_reduce import best_places
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13
 
@@ -58,3 +59,8 @@ register_kernels(Hardmax, HardmaxLoops())
 @onnx_op("Hardmax")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [flattened_before_13(node, build, lambda x, axis: build.add1(Hardmax(axis), [x]))]
+
+
+@onnx_writer(Hardmax)
+def write_onnx(op: Hardmax, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Hardmax", x, y, axis=op.axis)

@@ -14,6 +14,7 @@ from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.play_loops import played_rows
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
 from tinyml.ops.shared.constraints import real_numbers
@@ -74,3 +75,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     return [in_real_numbers(build, LogSoftmax(len(x.shape) - 1), [x], node.outputs[0])]
+
+
+@onnx_writer(LogSoftmax)
+def write_onnx(op: LogSoftmax, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("LogSoftmax", x, y, axis=op.axis)
