@@ -106,6 +106,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             "docs/rows.md",
             "docs/measure.md",
+            "docs/floats.md",
             "docs/npu.md",
             "docs/features.md",
             "docs/decoders.md",

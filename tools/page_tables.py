@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml.bench.measure import measure
 from tinyml.pipeline import Compiled, Options, compile_model
-from tools import transformer_figures, writer_tables
+from tools import float_table, transformer_figures, writer_tables
 
 M4 = "qemu-cortex-m4"
 ROWS = (
@@ -135,6 +135,7 @@ def transformer_table() -> Iterator[str]:
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "rows": ("rows.md", rows_table),
     "vectors": ("measure.md", vectors_table),
+    "floats": ("floats.md", lambda: float_table.rows(models())),
     "npu": ("npu.md", npu_table),
     "transforms": ("features.md", transforms_table),
     "decoder": ("decoders.md", writer_tables.decoder_table),

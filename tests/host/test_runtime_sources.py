@@ -143,6 +143,7 @@ CORES = {
     "Arm without DSP": {"cortex-m0", "cortex-m3", "cortex-m33-nodsp"},
     "Helium": {"cortex-m55", "cortex-m85"},
     "RISC-V": {"riscv32", "riscv32-zve32x", "riscv32-zve32f"},
+    "RISC-V vectors of floats": {"riscv32-zve32f"},
     "RISC-V vectors": {"riscv32-zve32x", "riscv32-zve32f"},
 }
 

@@ -52,6 +52,16 @@ def test_estimates_of_a_model_that_no_figure_was_fitted_to(core: str) -> None:
     assert found.flash_bytes == pytest.approx(linked.total.flash, rel=0.1)
 
 
+def test_a_core_without_figures_is_counted() -> None:
+    """Estimates are unknown, and the note says what to do; counts do not mention estimates."""
+    model = tinyml.compile(DIGITS, target="riscv32-zve32f")
+    found, truth = tinyml.cost(model), counted(model)
+    assert found.instructions is None
+    assert found.note.endswith("; with --count, qemu-riscv32-zve32f counts instructions")
+    assert truth.instructions is not None
+    assert truth.note == "instructions were counted on qemu-riscv32-zve32f for one input"
+
+
 def test_cores_that_nothing_emulates() -> None:
     assert emulator_of("cortex-m33").name == "qemu-cortex-m4"
     with pytest.raises(ConfigError, match="no machine emulates generic"):

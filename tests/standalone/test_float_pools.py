@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Pools of floats of random geometry: with Helium as in the loops of other cores, in every bit, also where
+"""Pools of floats of random geometry: with vectors as in the loops of other cores, in every bit, also where
 elements are not numbers, infinite, or zeros of either sign."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def expected(layer: Layer, x: Array) -> Array:
         return np.where(found > high, high, found).astype(np.float32)
 
 
-@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m4", "qemu-cortex-m55"])
+@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32-zve32f"])
 def test_pools_of_random_geometry(machine: str) -> None:
     rng, sketch = np.random.default_rng(11), Sketch()
     inputs, outputs = {}, []
@@ -80,8 +80,8 @@ def test_pools_of_random_geometry(machine: str) -> None:
     graph = sketch.graph(*outputs)
     target = harness.find_machine(machine).target
     compiled = compile_graph(graph, "pools", Provenance("pools", "0" * 64, ""), Options(target=target.name))
-    vectors = sum("mve_f32" in chosen.kernel.name for chosen in compiled.selected)
-    assert vectors > LAYERS // 2 if target.mve else not vectors
+    vectors = sum(chosen.kernel.name.endswith(("mve_f32", "rvv_f32")) for chosen in compiled.selected)
+    assert vectors > LAYERS // 2 if target.mve or target.rvv else not vectors
     (found,) = harness.run_files(
         compiled.files, machine, [inputs], options=harness.Options(check_arena=True)
     ).outputs

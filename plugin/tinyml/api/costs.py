@@ -199,10 +199,17 @@ def cost_of(compiled: CompiledModel, board: Board | None = None) -> Cost:
         found.cycles if found else None,
         layers,
         energies(compiled.target, found.cycles if found else None, board.chip if board else ""),
-        errors_of(compiled.built) if known else f"no costs were measured for {compiled.target}",
+        errors_of(compiled.built) if known else _unmeasured(compiled.target),
         board,
         found.error if found else None,
     )
+
+
+def _unmeasured(target: str) -> str:
+    counting = "".join(
+        f"; with --count, {machine.name} counts instructions" for machine in _emulators(target)
+    )
+    return f"no costs were measured for {target}{counting}"
 
 
 def counted(compiled: CompiledModel, board: Board | None = None) -> Cost:
@@ -228,8 +235,8 @@ def counted(compiled: CompiledModel, board: Board | None = None) -> Cost:
             cycles.total if isinstance(cycles, Cycles) else None,
             board.chip if board else "",
         ),
-        note=f"instructions were counted on {machine.name} for one input; code is estimated, cycles by "
-        "the tables of the core",
+        note=f"instructions were counted on {machine.name} for one input"
+        + ("; code is estimated, cycles by the tables of the core" if found.code_bytes is not None else ""),
         instructions_error=0.0,
         counted_on=machine.name,
     )
@@ -237,8 +244,14 @@ def counted(compiled: CompiledModel, board: Board | None = None) -> Cost:
 
 def emulator_of(target: str) -> Machine:
     """The machine that emulates a core, or one that executes practically the same code."""
-    core = SAME_CODE.get(target, target)
-    found = [machine for machine in MACHINES.values() if machine.board and machine.target.name == core]
-    if not found or core == "generic":  # of which each machine would count something else
+    found = _emulators(target)
+    if not found:
         raise ConfigError(f"no machine emulates {target}", "one of: " + ", ".join(CORES))
     return found[0]
+
+
+def _emulators(target: str) -> list[Machine]:
+    core = SAME_CODE.get(target, target)
+    if core == "generic":  # of which each machine would count something else
+        return []
+    return [machine for machine in MACHINES.values() if machine.board and machine.target.name == core]

@@ -410,12 +410,23 @@ class AveragePoolVectors(AveragePoolLoops):
         sheet.call(self.name, name, sheet.x(), sheet.y())
 
 
+class AveragePoolRiscv(AveragePoolVectors):
+    """Sums of as many channels at a time as RISC-V's vectors of floats hold."""
+
+    name = "tinyml_average_pool_rvv_f32"
+    sources = ("pool/pools_rvv_f32.c",)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.rvv and target.fpu
+
+
 register_kernels(
     AveragePool,
     AveragePoolInt8(),
     AveragePoolInt16(),
     AveragePoolQuantized(),
     AveragePoolVectors(),
+    AveragePoolRiscv(),
     AveragePoolLoops(),
 )
 

@@ -12,7 +12,7 @@ from tinyml.ops.pool.windows import two_spatial_axes
 from tinyml.ops.weighted.records import window_members
 
 FEWEST_CHANNELS = 3
-"""Of four at a time: fewer take more instructions than loops over single channels."""
+"""Of four at a time with Helium: fewer take more instructions than loops over single channels."""
 
 
 def of_floats(layer: Layer[Any]) -> bool:

@@ -196,7 +196,17 @@ class MaxPoolVectors(MaxPoolLoops):
         sheet.call(self.name, name, sheet.x(), sheet.y())
 
 
-register_kernels(MaxPool, MaxPoolVectors(), MaxPoolLoops())
+class MaxPoolRiscv(MaxPoolVectors):
+    """As many channels at a time as RISC-V's vectors of floats hold."""
+
+    name = "tinyml_max_pool_rvv_f32"
+    sources = ("pool/pools_rvv_f32.c",)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.rvv and target.fpu
+
+
+register_kernels(MaxPool, MaxPoolVectors(), MaxPoolRiscv(), MaxPoolLoops())
 
 
 quantizes("MaxPool", keeps_scale=True, passes_limits=True)

@@ -8,27 +8,15 @@
 
 #include <arm_mve.h>
 
-#define CHANNELS 4 /* at a time */
+#include "pools_f32.h"
 
-/* A window: `height` rows of `width` positions inside the input. Steps in elements. */
-struct view {
-	int32_t height, width;
-	int32_t row_step, step;
-	int32_t channels;
-	float low, high;
-	float divisor; /* of means */
-};
+#define CHANNELS 4 /* at a time */
 
 /* Which channels of four there are. */
 struct part {
 	bool whole; /* all of them: loads need no predicate */
 	mve_pred16_t some;
 };
-
-/* All channels of a window, which begins at `x`. Functions of their own: there are registers for
- * what one of them needs, but not for the loops around it, too.
- */
-typedef void pools_mve_position(const struct view *view, const float *x, float *y);
 
 static inline float32x4_t pools_mve_load(const float *at, struct part part)
 {
@@ -66,7 +54,8 @@ static inline float32x4_t pools_mve_raised(float32x4_t v, float low)
 }
 
 /* Of equal elements the first one, as in the loops of other cores; a NaN wins. */
-static inline float32x4_t pools_mve_max(const struct view *view, const float *x, struct part part)
+static inline float32x4_t pools_mve_max(const struct pools_f32_view *view, const float *x,
+					struct part part)
 {
 	const int32_t width = view->width, row_step = view->row_step, step = view->step;
 	float32x4_t best = vdupq_n_f32(view->low);
@@ -105,7 +94,8 @@ static inline float32x4_t pools_mve_divided(float32x4_t v, float divisor)
 }
 
 /* Sums in the order of the loops of other cores. Helium has no division. */
-static inline float32x4_t pools_mve_mean(const struct view *view, const float *x, struct part part)
+static inline float32x4_t pools_mve_mean(const struct pools_f32_view *view, const float *x,
+					 struct part part)
 {
 	const int32_t width = view->width, row_step = view->row_step, step = view->step;
 	const float divisor = view->divisor;
@@ -123,8 +113,8 @@ static inline float32x4_t pools_mve_mean(const struct view *view, const float *x
 }
 
 #define POSITION(name, window)                                                                     \
-	static __attribute__((noinline)) void name(const struct view *view, const float *x,        \
-						   float *y)                                       \
+	static __attribute__((noinline)) void name(const struct pools_f32_view *view,              \
+						   const float *x, float *y)                       \
 	{                                                                                          \
 		int32_t left = view->channels;                                                     \
                                                                                                    \
@@ -141,59 +131,14 @@ static inline float32x4_t pools_mve_mean(const struct view *view, const float *x
 POSITION(pools_mve_max_position, pools_mve_max)
 POSITION(pools_mve_mean_position, pools_mve_mean)
 
-static inline void pools_mve_all(const struct tinyml_pool_f32 *p, const float *x, float *y,
-				 pools_mve_position *position)
-{
-	const struct tinyml_window w = p->window;
-	const int32_t line = w.in_w * w.in_c;
-	const int32_t row_step = w.dilation_h * line, step = w.dilation_w * w.in_c;
-	struct view view = {
-		.channels = w.in_c, .low = p->out_min, .high = p->out_max, .divisor = p->divisor};
-
-	for (int32_t n = 0; n < w.batches; n++, x += w.in_h * line) {
-		for (int32_t oy = 0; oy < w.out_h; oy++) {
-			const struct tinyml_span rows = tinyml_span(
-				oy, w.stride_h, w.pad_top, w.kernel_h, w.dilation_h, w.in_h);
-			const int32_t height = rows.end - rows.first;
-			const float *const row =
-				&x[(rows.start + rows.first * w.dilation_h) * line];
-
-			for (int32_t ox = 0; ox < w.out_w; ox++, y += w.in_c) {
-				const struct tinyml_span cols =
-					tinyml_span(ox, w.stride_w, w.pad_left, w.kernel_w,
-						    w.dilation_w, w.in_w);
-				const int32_t left = cols.start + cols.first * w.dilation_w;
-
-				view.height = height;
-				view.width = cols.end - cols.first;
-				view.row_step = row_step;
-				view.step = step;
-				if (p->divisor == 0.0f) {
-					view.divisor = (float)(height * view.width);
-				}
-				/* Evenly spaced positions of several rows are one row. */
-				if (view.width == 1) {
-					view.width = height;
-					view.height = 1;
-					view.step = row_step;
-				} else if (view.width * step == row_step) {
-					view.width *= height;
-					view.height = 1;
-				}
-				position(&view, &row[left * w.in_c], y);
-			}
-		}
-	}
-}
-
 void tinyml_max_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y)
 {
-	pools_mve_all(p, x, y, pools_mve_max_position);
+	pools_f32_all(p, x, y, pools_mve_max_position);
 }
 
 void tinyml_average_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y)
 {
-	pools_mve_all(p, x, y, pools_mve_mean_position);
+	pools_f32_all(p, x, y, pools_mve_mean_position);
 }
 
 #endif /* TINYML_CORE_MVE */

@@ -53,13 +53,16 @@ struct tinyml_pool_f32 {
 	float out_max; /* may be INFINITY */
 };
 
-/** The largest element, and the mean, of each window, limited; for cores with Helium.
+/** The largest element, and the mean, of each window, limited; for cores with Helium, or with
+ * RISC-V's vectors of floats.
  *
  * A NaN among the elements is the result. Helium takes subnormal numbers for zeros. The output may
  * be written over the input if no window begins before its output.
  */
 void tinyml_max_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
 void tinyml_average_pool_mve_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
+void tinyml_max_pool_rvv_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
+void tinyml_average_pool_rvv_f32(const struct tinyml_pool_f32 *p, const float *x, float *y);
 
 #ifdef __cplusplus
 }
