@@ -209,6 +209,8 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_s16.c": (KERNELS, "-k", "tinyml_conv_s16"),
     f"{RUNTIME}/conv/windows_f32.c": (KERNELS, "-k", "tinyml_conv_f32"),
     f"{RUNTIME}/conv/conv_dsp_s8.c": DSP,
+    f"{RUNTIME}/conv/conv_pairs_corrected_s8.c": DSP,
+    f"{RUNTIME}/conv/conv_pairs_s8.h": DSP,
     f"{RUNTIME}/conv/conv_pairs_s8.c": DSP,
     f"{RUNTIME}/conv/conv_groups_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/conv_dsp_s16.c": (MORE_CORES, "-k", "int16"),

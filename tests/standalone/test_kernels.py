@@ -91,6 +91,18 @@ WEIGHTED = {
     },
     "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
     "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
+    # weights of -128 beside negative ones: in some pairs of filters, in many, in all of them
+    **{
+        f"lowest_{outs}_to_{largest}": Weighted(op, x, (outs, *kernel, x[3]), lowest=-128, largest=largest)
+        for op, x, kernel, outs, largest in (
+            (Conv(), (1, 3, 3, 20), (1, 1), 9, -100),
+            (Conv(pads=SAME, clamp=RELU), (2, 5, 3, 5), (3, 3), 7, -90),
+            (Conv((2, 1), (1, 2), pads=SAME), (1, 6, 5, 8), (3, 3), 12, -70),
+            (Conv(pads=SAME), (1, 5, 4, 3), (3, 3), 2, -80),
+            (Conv(), (1, 3, 5, 12), (1, 1), 5, -126),
+            (Conv(pads=SAME), (1, 3, 3, 12), (3, 3), 6, -128),
+        )
+    },
     "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),
     # factors so large that nearly every sum is out of range
     **{
@@ -271,7 +283,7 @@ CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case
             ALIGNED_DENSE,
             ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("),
         ),
-        ("qemu-cortex-m4", CONVOLUTIONS, ("tinyml_conv_pairs_s8(",)),
+        ("qemu-cortex-m4", CONVOLUTIONS, ("tinyml_conv_pairs_s8(", "tinyml_conv_pairs_corrected_s8(")),
         ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(",)),
     ],
     ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m4", "conv-qemu-cortex-m55"],

@@ -21,7 +21,14 @@ from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
-from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
+from tinyml.ops.conv.streamed import (
+    ConvDsp,
+    ConvHalves,
+    ConvInt8,
+    ConvPairs,
+    ConvPairsCorrected,
+    ConvWide,
+)
 from tinyml.ops.conv.volumes import image_filters, images_of, volume_of
 from tinyml.ops.framework.kernel import Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
@@ -214,6 +221,7 @@ register_kernels(
     ConvVector(),
     ConvGroupsDsp(),
     ConvPairs(),
+    ConvPairsCorrected(),
     ConvDsp(),
     ConvHalves(),
     ConvWide(),

@@ -16,7 +16,15 @@ from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
-from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_are_exact
+from tinyml.ops.weighted.helium import one_group
+from tinyml.ops.weighted.pairs import (
+    CORRECTED_WORDS,
+    PAIR_WORDS,
+    corrections,
+    few_corrections,
+    pair_stream,
+    pairs_are_exact,
+)
 from tinyml.ops.weighted.records import (
     constant_weights,
     folded_bias,
@@ -29,7 +37,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
 )
 from tinyml.ops.weighted.stream import filter_stream, right_shifts, stream_words
-from tinyml.ops.weighted.walked import Outputs, Windows, outputs_of, windows_of
+from tinyml.ops.weighted.walked import Outputs, Windows, groups_of, outputs_of, together, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
 
@@ -173,7 +181,7 @@ class ConvPairs(ConvDsp):
     """The same with two filters in one int16, where that is exact: fewer instructions to unpack weights."""
 
     name = "tinyml_conv_pairs_s8"
-    sources = ("conv/conv_pairs_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_pairs_s8.c",)
     constraints = (*ConvDsp.constraints, symmetric_weights, pairs_are_exact)
 
     @property
@@ -189,3 +197,29 @@ class ConvPairs(ConvDsp):
 
     def walked(self, windows: Windows, made: Outputs) -> Work:
         return stream_counts.two_by_two(windows, stream_counts.by_fours(made))
+
+
+class ConvPairsCorrected(ConvPairs):
+    """The same where some weights of -128 are beside negative ones: sums are corrected for these."""
+
+    name = "tinyml_conv_pairs_corrected_s8"
+    sources = ("conv/conv_pairs_corrected_s8.c", *ConvPairs.sources)
+    constraints = (*ConvDsp.constraints, symmetric_weights, one_group, few_corrections)
+
+    @property
+    def holds(self) -> str:
+        return CORRECTED_WORDS
+
+    def stream(self, layer: Layer[Weighted], groups: int) -> Array:
+        filters = layer.input(1).value
+        bias, multipliers = folded_bias(layer, filters), layer.op.multipliers(layer)
+        return pair_stream(filters, bias, multipliers, groups, corrected=True)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        windows = windows_of(layer)
+        blocks = windows.batches * groups_of(windows.positions, 2)
+        return together(self.walked(windows, outputs_of(layer)), {"corrections": blocks * corrections(layer)})
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        """The player has no kernel of this kind."""
+        ConvDsp().emit(layer, sheet)

@@ -3,7 +3,8 @@
 """Two filters in one int16, h = 256 p + q: the layout of such weights, and when it is exact.
 
 A kernel adds up A = Σ h x and Q = Σ q x, where q is the low byte of h; then Σ p x = (A - Q) / 256. Sums wrap
-around modulo 2³², so that no intermediate value matters: h must fit into 16 bits and Σ p x into 24.
+around modulo 2³², so that no intermediate value matters: h must fit into 16 bits and Σ p x into 24. If p is
+-128 and q negative, h does not fit: p is then stored as -127, and a correction subtracts x once more.
 """
 
 from __future__ import annotations
@@ -29,6 +30,26 @@ def pairs_are_exact(layer: Layer[Weighted]) -> bool:
     return pairs_fit(layer, filters.reshape(filters.shape[0], -1), _groups(layer))
 
 
+def few_corrections(layer: Layer[Weighted]) -> bool:
+    """Accumulators of every second filter stay below 2²³ for every input, and at most one pair of weights in
+    eight does not fit into 16 bits."""
+    too_low = _too_low(layer)
+    low, high = (limit[::2] for limit in sum_limits(layer))
+    room = -INT8.min * too_low.sum(axis=1)
+    fits = (low - room).min() >= -SUM_LIMIT and (high + room).max() < SUM_LIMIT
+    return bool(fits and 8 * too_low.sum() <= too_low.size)
+
+
+def corrections(layer: Layer[Weighted]) -> int:
+    """How many pairs of weights do not fit into 16 bits."""
+    return int(_too_low(layer).sum())
+
+
+def _too_low(layer: Layer[Weighted]) -> Array:
+    filters = layer.input(1).value
+    return packed(filters.reshape(filters.shape[0], -1), 1) < INT16.min
+
+
 def pairs_fit(layer: Layer[Weighted], rows: Array, groups: int) -> bool:
     """The same for the rows of weights of so many groups, which may have more zeros than the layer's."""
     low, high = sum_limits(layer)
@@ -48,11 +69,14 @@ def sum_limits(layer: Layer[Weighted]) -> tuple[Array, Array]:
     return bias + np.minimum(below, above).sum(axis=1), bias + np.maximum(below, above).sum(axis=1)
 
 
-def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: int = 1) -> Array:
+def pair_stream(
+    filters: Array, bias: Array, multipliers: Multipliers, groups: int = 1, corrected: bool = False
+) -> Array:
     """Filters as words that a kernel reads front to back: in fours, the last one or two as a pair.
 
     A block has the biases; the weights; the factors; the exponents, a byte each. Weights go by four elements:
-    the even elements of the first pair and of the second, then the odd ones, two int16 in a word.
+    the even elements of the first pair and of the second, then the odd ones, two int16 in a word. Where they
+    are ``corrected``, corrections follow the weights.
     """
     channels = filters.shape[0]
     each = channels // groups
@@ -67,7 +91,7 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
             biases, weights, factors, exponents = (values[group, begin : begin + 4] for values in whole)
             parts += [
                 biases[:size],
-                _words(packed(weights[:size], 1)),
+                _corrected_words(weights[:size]) if corrected else _words(packed(weights[:size], 1)),
                 factors[:size],
                 exponents.view("<i4"),
             ]
@@ -83,6 +107,7 @@ def in_fours(values: Array, groups: int, filler: int = 0) -> Array:
 
 PAIRED = "weights of two filters in an int16 (256 p + q), two elements in a word"
 PAIR_WORDS = stream("every 4 filters, or the last 2", PAIRED)
+CORRECTED_WORDS = stream("every 4 filters, or the last 2", f"{PAIRED}, and corrections of sums")
 SIX_WORDS = (
     f"for every 6 filters: biases; {PAIRED}; then for 3 filters, and for 3 more, exponents, a byte each, and "
     f"factors; {PAIR_WORDS}"
@@ -144,6 +169,20 @@ def _words(pairs: Array) -> Array:
     fours = pairs.astype(np.int16).reshape(pairs.shape[0], -1, 2, 2)  # (pairs, fours, which half, parity)
     ordered = np.ascontiguousarray(fours.transpose(1, 3, 0, 2))  # (fours, parity, pairs, which half)
     return ordered.astype("<i2").reshape(-1).view("<i4")
+
+
+def _corrected_words(weights: Array) -> Array:
+    """Words of pairs that may not fit into 16 bits, then a word for each correction, and 0.
+
+    A correction is the distance in bytes from its input to the end of two columns, whose words take turns;
+    and one more for the second pair.
+    """
+    pairs = packed(weights, 1)
+    too_low = pairs < INT16.min
+    which, element = np.nonzero(too_low)
+    place = 16 * (element // 4) + 8 * (element % 2) + 2 * (element // 2 % 2)
+    corrections = 4 * weights.shape[1] - place + which
+    return np.concatenate([_words(pairs + 256 * too_low), corrections, [0]])
 
 
 def _groups(layer: Layer[Weighted]) -> int:

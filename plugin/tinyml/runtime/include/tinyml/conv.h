@@ -94,6 +94,16 @@ void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x
 			  void *scratch);
 
 /**
+ * The same for one group, some of whose pairs are not within int16, for a is -128 and b negative:
+ * a is then stored as -127, and the weights of each block or pair are followed by a word for each
+ * of these elements, which corrects the sum, and by a word of 0. The word is the distance in bytes
+ * from the element's int16 of the first window to the end of the columns, plus 1 if a is the third
+ * filter of four.
+ */
+void tinyml_conv_pairs_corrected_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x,
+				    int8_t *y, void *scratch);
+
+/**
  * The same for convolutions in groups; in_c is at least 4 if in_c / groups is neither 1 nor 2.
  * Groups can be joined, with weights of zero for the channels of the others. Filters have T
  * elements for each tap, (kernel_h, kernel_w, T): the in_c / groups weights, and zeros up to 2 or
