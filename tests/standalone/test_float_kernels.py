@@ -21,6 +21,7 @@ from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
+from tools import float_table
 
 VECTORS = "qemu-riscv32-zve32f"
 MACHINES = ["host", *harness.CORES, VECTORS]
@@ -151,6 +152,16 @@ def test_the_length_of_vectors_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(harness.MACHINES, VECTORS, longer)
     for name, values in computed(VECTORS, fed()).items():
         np.testing.assert_array_equal(values, usual[name], err_msg=name)
+
+
+def test_a_computer_repeats_what_a_core_with_fpu_but_without_vectors_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """RISC-V, whose C keeps sums in floating-point registers."""
+    monkeypatch.setitem(harness.MACHINES, float_table.PLAIN, float_table.with_fpu())
+    again = outputs("host", "TINYML_FUSED_F32=1")
+    for name, found in computed(float_table.PLAIN, fed()).items():
+        np.testing.assert_array_equal(found, again[name], err_msg=name)
 
 
 def test_products_can_be_rounded_where_they_could_be_fused() -> None:

@@ -53,6 +53,8 @@ static inline void depthwise_tile_f32_one(const struct depthwise_tile_f32 *t, co
 #include "depthwise_rvv_f32.h"
 #elif defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__)
 #include "depthwise_vfp_f32.h"
+#elif defined(__riscv_flen)
+#include "depthwise_registers_f32.h"
 #endif
 
 /* As many of the channels that are left as a tile has; how many that are. */
@@ -76,6 +78,12 @@ static inline int32_t depthwise_tile_f32(const struct depthwise_tile_f32 *t, con
 	}
 	if (left >= 4) {
 		depthwise_vfp_f32_4(t, x, w, y);
+		return 4;
+	}
+#endif
+#ifdef TINYML_DEPTHWISE_REGISTERS_F32_H_
+	if (left >= 4) {
+		depthwise_registers_f32_4(t, x, w, y);
 		return 4;
 	}
 #endif

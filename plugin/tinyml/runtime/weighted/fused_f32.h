@@ -5,8 +5,8 @@
  * Whether float convolutions and dense layers round products before they add them.
  *
  * TINYML_FUSED_F32 is 1 if x * w + sum is rounded once, by one instruction, and 0 if the product
- * and the sum are rounded. By default it is 1 on Cortex-M cores with such an instruction and on
- * RISC-V cores with vectors of floats, and 0 elsewhere. Two builds with the same value give the
+ * and the sum are rounded. By default it is 1 on Cortex-M and RISC-V cores with such an
+ * instruction, and 0 elsewhere. Two builds with the same value give the
  * same results, bit for bit: a computer repeats what a core computed if it is built with
  * -DTINYML_FUSED_F32=1. With 0, compilers must not fuse on their own: -ffp-contract=off, or a
  * standard of ISO such as -std=c11.
@@ -20,7 +20,7 @@
 #ifndef TINYML_FUSED_F32
 #if defined(__ARM_FEATURE_FMA) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 #define TINYML_FUSED_F32 1
-#elif defined(__riscv_v_elen_fp) && __riscv_v_elen_fp >= 32
+#elif defined(__riscv_flen)
 #define TINYML_FUSED_F32 1
 #else
 #define TINYML_FUSED_F32 0

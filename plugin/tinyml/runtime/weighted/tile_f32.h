@@ -40,6 +40,8 @@ struct tinyml_tile_f32 {
 #include "tile_rvv_f32.h"
 #elif defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__)
 #include "tile_vfp_f32.h"
+#elif defined(__riscv_flen)
+#include "tile_registers_f32.h"
 #else
 
 static inline __attribute__((always_inline)) void
