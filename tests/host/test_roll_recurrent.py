@@ -23,11 +23,13 @@ from tests.support.unrolled import (
     constants,
     gates_at_once,
     gru,
+    gru_cell,
     kinds,
     lstm,
     rolled,
 )
 from tinyml.ir import Array
+from tinyml.passes.fold_constants import fold_constants
 from tinyml.pipeline import Options, compile_model
 
 
@@ -39,6 +41,7 @@ def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True)
     w.weights("wr", INPUTS + HIDDEN, 4 * HIDDEN)
     w.weights("rh", HIDDEN, HIDDEN)
     w.constant("one", 1)
+    w.constant("zeros", np.zeros((1, HIDDEN)))
     h, c, results = "h0" if states else "", "c0" if states else "", []
     for x in w.inputs(order):
         if kind == "lstm":
@@ -50,13 +53,15 @@ def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True)
         elif kind == "rnn":
             z = w.node("Gemm", x, "w", "b")
             h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), z) if h else z)
+        elif kind == "gru, cell":
+            h = gru_cell(w, x, h)
         else:
             h = gru(w, x, h, before=kind == "gru, before")
         results.append(h)
     return w, results
 
 
-ALL = ["lstm", "lstm, joined", "lstm, at once", "gru", "gru, before", "rnn"]
+ALL = ["lstm", "lstm, joined", "lstm, at once", "gru", "gru, before", "gru, cell", "rnn"]
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -66,11 +71,11 @@ def test_the_last_step_of_unrolled_layers(kind: str) -> None:
     assert set(kinds(found)) == {"Recurrent", "Reshape"}
 
 
-@pytest.mark.parametrize("kind", ["lstm", "rnn"])
+@pytest.mark.parametrize("kind", ["lstm", "rnn", "gru, cell"])
 def test_a_first_step_without_a_state(kind: str) -> None:
     """What is multiplied by zeros has been left out."""
     w, results = written(kind, states=False)
-    found = rolled(w.graph(results[-1]))
+    found = rolled(fold_constants(w.graph(results[-1])))
     assert set(kinds(found)) == {"Recurrent", "Reshape"}
     assert found.inputs == ("x",)
 

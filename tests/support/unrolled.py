@@ -129,6 +129,18 @@ def gru(w: Writer, x: str, h: str, before: bool = False, extra: str = "", carry:
     return w.node("Add", w.node("Mul", z, h), new) if carry else new
 
 
+def gru_cell(w: Writer, x: str, h: str) -> str:
+    """PyTorch's; without ``h`` its first step, in which exporters have multiplied the state of zeros."""
+    own = w.node("Gemm", x, "w", "b")
+    state = w.node("Gemm", h, "r", "b2") if h else w.node("Reshape", "b2", w.numbers(1, 3 * HIDDEN))
+    (own_r, own_z, own_n), (r, z, n) = (
+        [w.part(whole, i * HIDDEN, (i + 1) * HIDDEN) for i in range(3)] for whole in (own, state)
+    )
+    r, z = (w.node("Sigmoid", w.node("Add", *pair)) for pair in ((r, own_r), (z, own_z)))
+    fresh = w.node("Tanh", w.node("Add", own_n, w.node("Mul", n, r)))
+    return w.node("Add", w.node("Mul", w.node("Sub", h or "zeros", fresh), z), fresh)
+
+
 def rnn(w: Writer, x: str, h: str, suffix: str = "") -> str:
     own, state = w.node("Gemm", x, f"w{suffix}", f"b{suffix}"), w.node("MatMul", h, f"r{suffix}")
     return w.node("Tanh", w.node("Add", own, state))

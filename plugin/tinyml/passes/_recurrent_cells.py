@@ -128,21 +128,33 @@ def _added(forms: Forms, name: str) -> tuple[Affine, Affine] | None:
 
 def _gru(forms: Forms, h: str) -> Step | None:
     """h = update * previous + (1 - update) * tanh(candidate)"""
+    for update, fresh, previous in _blends(forms, h):
+        gate, candidate = _gate(forms, update, "sigmoid"), forms.argument(fresh, "tanh")
+        if gate is None or candidate is None:
+            continue
+        zero = not previous or forms.is_zero(previous)
+        found = _candidate(forms, h, gate, candidate, "" if zero else previous)
+        if found is not None:
+            return found
+    return None
+
+
+def _blends(forms: Forms, h: str) -> Iterator[tuple[str, str, str]]:
+    """``update``, ``fresh`` and ``previous``, which is empty for zeros.
+
+    Keras writes update * previous + (1 - update) * fresh, PyTorch's cell (previous - fresh) * update + fresh.
+    """
     for kept, added in (*_both_ways(forms.operands(h, "add")), ("", forms.root(h))):
         for rest, fresh in _both_ways(forms.operands(added, "mul")):
             update = _complement(forms, rest)
-            gate = _gate(forms, update, "sigmoid") if update else None
-            candidate = forms.argument(fresh, "tanh")
-            if gate is None or candidate is None:
-                continue
-            previous = _other_factor(forms, kept, update) if kept else ""
-            if previous is None:
-                continue
-            zero = not previous or forms.is_zero(previous)
-            found = _candidate(forms, h, gate, candidate, "" if zero else previous)
-            if found is not None:
-                return found
-    return None
+            previous = _other_factor(forms, kept, update) if kept and update else ""
+            if update and previous is not None:
+                yield update, fresh, previous
+    for product, fresh in _both_ways(forms.operands(h, "add")):
+        for difference, update in _both_ways(forms.operands(product, "mul")):
+            pair = forms.operands(difference, "sub")
+            if pair is not None and pair[1] == fresh:
+                yield update, fresh, pair[0]
 
 
 def _complement(forms: Forms, name: str) -> str:
