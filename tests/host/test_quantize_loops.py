@@ -261,3 +261,17 @@ def test_a_loop_is_written_as_onnx(name: str) -> None:
         for found, array in zip(answers(written, sample), wanted, strict=False):
             most = found[: len(array)] if array.ndim else found  # rows have room for all steps
             np.testing.assert_allclose(most, array, rtol=1e-5, atol=1e-5)
+
+
+def test_int8_outputs_that_a_loop_reads_stay_real(tmp_path: Path) -> None:
+    """The file would hold integers where the body expects numbers."""
+    model = models.gated_scan(STEPS)
+    kept = [constant for constant in model.graph.initializer if constant.name != "offset"]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    model.graph.node.insert(0, models.node("Mul", "bias bias", "offset"))
+    model.graph.input.append(models.value("bias", 1, 8))
+    model.graph.output.append(models.value("offset", 1, 8))
+    found = compiled(quantized(model, tmp_path, io="int8"))
+    types = {name: found.graph.tensors[name].dtype for name in found.graph.outputs}
+    assert types == {"y": DType.INT8, "offset": DType.FLOAT32}

@@ -19,7 +19,7 @@ from tinyml.quantize.choices import choices_quantized
 from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
-from tinyml.quantize.subgraphs import keep_reads_of_bodies
+from tinyml.quantize.subgraphs import keep_reads_of_bodies, outside_names
 from tinyml.quantize.unbounded import bounded
 from tinyml.reference import session
 
@@ -113,7 +113,7 @@ def to_int8_interface(model: onnx.ModelProto, inside: Collection[str] = ()) -> o
 def _int8_inputs(graph: onnx.GraphProto, inside: Collection[str]) -> int:
     changed = 0
     for value in (value for value in graph.input if value.name not in inside):
-        readers = [node for node in graph.node if value.name in node.input]
+        readers = _readers(graph, value.name)
         if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
             continue
         stored = {node.output[0] for node in readers}
@@ -132,7 +132,7 @@ def _int8_outputs(graph: onnx.GraphProto, inside: Collection[str]) -> int:
     changed = 0
     for value in (value for value in graph.output if value.name not in inside):
         source = next((node for node in graph.node if value.name in node.output), None)
-        read = any(value.name in node.input for node in graph.node)
+        read = bool(_readers(graph, value.name))
         if source is None or source.op_type != "DequantizeLinear" or read:
             continue
         stored = source.input[0]
@@ -143,6 +143,11 @@ def _int8_outputs(graph: onnx.GraphProto, inside: Collection[str]) -> int:
         _rename(graph, {stored: value.name})
         changed += 1
     return changed
+
+
+def _readers(graph: onnx.GraphProto, name: str) -> list[onnx.NodeProto]:
+    """A node whose graphs capture the tensor reads it too."""
+    return [node for node in graph.node if name in node.input or name in outside_names(node)]
 
 
 def _stored_type(graph: onnx.GraphProto, node: onnx.NodeProto) -> int:
