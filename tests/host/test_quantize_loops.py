@@ -275,3 +275,9 @@ def test_int8_outputs_that_a_loop_reads_stay_real(tmp_path: Path) -> None:
     found = compiled(quantized(model, tmp_path, io="int8"))
     types = {name: found.graph.tensors[name].dtype for name in found.graph.outputs}
     assert types == {"y": DType.INT8, "offset": DType.FLOAT32}
+
+
+def test_counters_keep_their_type_in_the_report(tmp_path: Path) -> None:
+    """They are integers of the file, not numbers that became int8."""
+    layers = quantized(models.counted_loop(STEPS, last=STEPS), tmp_path).report.layers
+    assert ("Add", "int64") in {(layer.op_type, layer.kind) for layer in layers}

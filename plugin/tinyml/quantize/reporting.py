@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import onnx
+from onnx import TensorProto, helper
 
 from tinyml.datasets.reader import Samples
 from tinyml.ops.framework.quantization_facts import quantizing
@@ -22,6 +23,9 @@ from tinyml.quantize.precision import Precision
 from tinyml.quantize.report import LOW_DECIBELS, LayerNoise, Remedy, Report
 from tinyml.quantize.sparsity import sparsity_of
 from tinyml.quantize.work import Work
+
+REAL = {TensorProto.UNDEFINED, TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
+"""Types of tensors that a reader thinks of as real numbers; the first: nobody knows."""
 
 WATCHED_SAMPLES = 32
 """Number of samples whose activations are kept in memory to compare layers."""
@@ -63,7 +67,7 @@ def _layers(work: Work, model: onnx.ModelProto, wanted: Precision) -> tuple[Laye
     places = {node.name: place for place, node in enumerate(work.original.graph.node)}
     layers.sort(key=lambda layer: places[layer.name])
     noise = _noise(work, model, layers)
-    kinds = _Kinds(work, wanted)
+    kinds = _Kinds(work, wanted, layers)
     found = []
     added: list[float | None] = []
     for layer in layers:
@@ -114,19 +118,38 @@ def _noise(work: Work, model: onnx.ModelProto, layers: list[FloatLayer]) -> Mapp
     """Decibels of the tensors between layers, against the float model that the integers were made of."""
     few = Samples(work.samples.inputs[:WATCHED_SAMPLES], starts=work.samples.starts)
     tensors = {name for layer in layers for name in (layer.output, *layer.inputs)}
-    known = onnx.shape_inference.infer_shapes(work.original).graph
-    real = {v.name for v in (*known.value_info, *known.output) if v.type.tensor_type.elem_type == 1}
+    real = {name for name, type_ in _types(work.original).items() if type_ == TensorProto.FLOAT}
     computed = {name for node in work.original.graph.node for name in node.output}
     model_in_float = with_float_loops(work.basis.model, work.in_float) if work.loops else work.basis.model
     watched = work.reference_of(model_in_float, few, sorted(tensors & computed & real))
     return watched.compare(model, work.progress, "error of each layer").tensors
 
 
+def _types(model: onnx.ModelProto) -> Mapping[str, int]:
+    """The types of tensors, as far as they are known."""
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    values = (*graph.value_info, *graph.input, *graph.output)
+    known = {value.name: value.type.tensor_type.elem_type for value in values}
+    return known | {tensor.name: tensor.data_type for tensor in graph.initializer}
+
+
+def _in_whole_numbers(work: Work, layers: Sequence[FloatLayer]) -> Mapping[str, str]:
+    """The type of layers that compute in integers or truths as they are: counters, positions, conditions."""
+    types = _types(work.original)
+    found = {}
+    for layer in layers:
+        kinds = {types.get(name, TensorProto.FLOAT) for name in (*layer.inputs, layer.output) if name}
+        if not kinds & REAL:
+            found[layer.name] = str(helper.tensor_dtype_to_np_dtype(types[layer.output]))
+    return found
+
+
 class _Kinds:
     """The type of each layer and, for those in float, why."""
 
-    def __init__(self, work: Work, wanted: Precision) -> None:
+    def __init__(self, work: Work, wanted: Precision, layers: Sequence[FloatLayer]) -> None:
         self.work = work
+        self.whole = _in_whole_numbers(work, layers)
         self.floats, self.int16 = work.floats(wanted), work.int16(wanted)
         self.bytes, self.forests = work.byte_weights(wanted), work.forests(wanted)
         self.float16 = wanted.float16
@@ -141,6 +164,8 @@ class _Kinds:
         if layer.op_type in LOOPS:
             kind = "float16 weights" if self.work.stays_float else "int8"
             return (kind, "") if layer.name in self.work.loops else ("float", f"no layer inside it is {kind}")
+        if layer.name in self.whole:
+            return self.whole[layer.name], ""
         if self.work.stays_float:
             small = layer.name in self.float16
             return ("float16 weights", "") if small else ("float", self.work.why.get(layer.name, ""))
@@ -169,8 +194,8 @@ def _warnings(
             "the trees know what to do with missing values (NaN), the quantised ones do not: every "
             "feature must have a value"
         )
-    warnings += work.reference.infinite(outcome)
-    if all(layer.kind == "float" for layer in layers):
+    warnings += work.reference.infinite(outcome) if work.request.measures else []
+    if not any(layer.kind.startswith(("int8", "int16", "float16")) for layer in layers):
         small = "has float16 weights" if work.stays_float else "is int8"
         warnings.append(f"no layer {small}: the model stays as it is")
     if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
