@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.cores.machines import CmsdkTimer, Stamp, SystemCounter
@@ -18,7 +19,10 @@ from tinyml.harness import faults, objects
 from tinyml.harness.footprint import HARNESS, LIBRARY, MODEL, Sizes, read_map
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
-from tinyml.ir import Array
+from tinyml.ir import Array, DType
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.reshape import Reshape
+from tinyml.pipeline import Options, compile_built
 from tinyml.setup import workspace
 
 CHECKED = harness.Options(strict=True, sanitize=True)
@@ -371,3 +375,17 @@ def test_fault_in_words() -> None:
 def test_riscv_fault_in_words(cause: int, words: str) -> None:
     values = {"mcause": cause, "address": 0xF0000000, "sp": 0x84010100, "pc": 0x80000130}
     assert faults.explain(values, 0x84010000, [(0x80000120, "kws_run"), (0x80000200, "after")]) == words
+
+
+def test_buffers_of_the_caller(tmp_path: Path) -> None:
+    """The harness has them, where no element of more bytes could be; a model keeps nothing in them."""
+    sketch = Sketch()
+    small, large = sketch.input((3,)), sketch.input((3,), DType.FLOAT32)
+    graph = sketch.graph(sketch.add(Unary("neg"), large), sketch.add(Reshape((3, 1)), small))
+    found = compile_built(graph, Options(target="host", io="caller"))
+    samples = [sketch.sample() for _ in range(3)]
+    result = harness.run_files(found.files, "host", samples, options=CHECKED)
+    for given, outputs in zip(samples, result.outputs, strict=True):
+        negated, same = outputs.values()
+        np.testing.assert_array_equal(negated, -given[large.name])
+        np.testing.assert_array_equal(same.reshape(-1), given[small.name])

@@ -85,6 +85,7 @@ def summarize(
                 _layer(s, weights, plan.problem.live_bytes(step), _touched(plan, step, s))
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
+            **({"buffers": "caller"} if plan.io_outside else {}),
             **({"frontend": _frontend(feed)} if feed else {}),
             **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
             **({"watch": summary_of(watch, target.name)} if watch else {}),

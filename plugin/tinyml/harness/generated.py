@@ -14,6 +14,7 @@ import numpy as np
 from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.arena_check import Ranges, ranges_of
+from tinyml.ir import DType
 from tinyml.settings.optimize import BALANCED
 
 
@@ -48,6 +49,7 @@ class Generated:
     npu: str = ""  # the accelerator that computes a part of it
     watched: bool = False  # it counts what it sees and decides
     adapts: str = ""  # what it learns on the device: a kind of <tinyml/adapt.h>
+    callers_buffers: bool = False  # its run function takes the memory of inputs and outputs
     opened_by: str = ""  # the function that finds the model, if it is data for the player
 
     @property
@@ -74,11 +76,29 @@ class Generated:
         if self.row_bytes:
             bytes_ = sum(port.bytes for port in self.inputs)
             found += [f"TINYML_HARNESS_INPUT_BYTES={bytes_}u", f"TINYML_HARNESS_ROW_BYTES={self.row_bytes}u"]
+        found += self._buffers_defines if self.callers_buffers else []
         found += [f"TINYML_HARNESS_WATCH={self.name}_watcher"] if self.watched else []
         if self.adapts:
             kind = f"TINYML_HARNESS_ADAPT_KIND=tinyml_adapt_{self.adapts}"
             found += [f"TINYML_HARNESS_ADAPT={self.name}_adapter", kind]
         return tuple(found)
+
+    @property
+    def _buffers_defines(self) -> list[str]:
+        """Buffers one after the other, at odd multiples of an element: as a caller may have them."""
+        types = [f"const {DType(port.dtype.name).c} *" for port in self.inputs]
+        types += [f"{DType(port.dtype.name).c} *" for port in self.outputs]
+        places, end = [], 0
+        for port in (*self.inputs, *self.outputs):
+            element = -(-end // port.dtype.itemsize) | 1
+            places.append(element * port.dtype.itemsize)
+            end = places[-1] + port.bytes
+        return [
+            f"TINYML_HARNESS_BUFFERS_BYTES={end}u",
+            f"TINYML_HARNESS_RUN={self.run_function}",
+            f"TINYML_HARNESS_PARAMETERS={','.join(types)}",
+            f"TINYML_HARNESS_ARGUMENTS={','.join(f'(void *)&buffers[{place}]' for place in places)}",
+        ]
 
 
 def read_generated(folder: Path) -> Generated:
@@ -103,6 +123,7 @@ def read_generated(folder: Path) -> Generated:
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
         watched="watch" in summary,
         adapts=str(summary.get("adapt", {}).get("kind", "")),
+        callers_buffers=summary.get("buffers") == "caller",
         opened_by=str(summary.get("open", "")),
     )
 

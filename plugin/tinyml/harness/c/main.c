@@ -74,11 +74,41 @@ static int feed_rows(void)
 }
 #endif
 
+#ifdef TINYML_HARNESS_ARGUMENTS
+/* The model has no memory for inputs and outputs: they are here. */
+static _Alignas(16) uint8_t buffers[TINYML_HARNESS_BUFFERS_BYTES];
+
+int TINYML_HARNESS_RUN(TINYML_HARNESS_PARAMETERS);
+
+static int run_with_buffers(void)
+{
+	return TINYML_HARNESS_RUN(TINYML_HARNESS_ARGUMENTS);
+}
+#endif
+
+/* The memory of one of the inputs, which are followed by the outputs. */
+static void *data_of(const struct tinyml_model *model, uint8_t index)
+{
+#ifdef TINYML_HARNESS_ARGUMENTS
+	static void *const places[] = {TINYML_HARNESS_ARGUMENTS};
+
+	(void)model;
+	return places[index];
+#else
+	const uint8_t inputs = model->input_count;
+
+	return index < inputs ? model->inputs[index].data : model->outputs[index - inputs].data;
+#endif
+}
+
 static int (*run_of(const struct tinyml_model *model))(void)
 {
 #ifdef TINYML_HARNESS_ROW_BYTES
 	(void)model;
 	return feed_rows;
+#elif defined(TINYML_HARNESS_ARGUMENTS)
+	(void)model;
+	return run_with_buffers;
 #else
 	return model->run;
 #endif
@@ -92,14 +122,15 @@ static void read_inputs(const struct tinyml_model *model)
 	return;
 #endif
 	for (uint8_t i = 0; i < model->input_count; i++) {
-		port_read(model->inputs[i].data, model->inputs[i].bytes);
+		port_read(data_of(model, i), model->inputs[i].bytes);
 	}
 }
 
 static void write_outputs(const struct tinyml_model *model)
 {
 	for (uint8_t i = 0; i < model->output_count; i++) {
-		port_write(model->outputs[i].data, model->outputs[i].bytes);
+		port_write(data_of(model, (uint8_t)(model->input_count + i)),
+			   model->outputs[i].bytes);
 	}
 }
 
