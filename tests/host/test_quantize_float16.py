@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from onnx import TensorProto, numpy_helper
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
+from tests.support import loop_models
 from tests.support.onnx_models import model, node
 from tests.support.quantizing import FLOAT, digits, run_host, saved, write_calibration
 from tests.support.tflite_writer import Call, Part, Value, write
@@ -23,7 +25,8 @@ from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.report import Report
 from tinyml.reference.session import Session
-from tinyml.settings.quantize_request import Goal, Request
+from tinyml.settings.quantize_request import NO_DATA, Goal, Request, from_settings, settings
+from tinyml.verbs.cli import main
 
 RNG = np.random.default_rng(2)
 
@@ -166,3 +169,43 @@ def test_choices_about_integers_have_no_meaning(
 ) -> None:
     with pytest.raises(ConfigError, match=f"computes in float, so {word} has no meaning"):
         replace(request_, **choices)  # type: ignore[arg-type]
+
+
+def test_data_is_not_required(halved: Quantized, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file is the same; the report has no figures, and says why."""
+    written, report = tmp_path / "f16.onnx", tmp_path / "r.json"
+    words = ["quantize", str(FLOAT), "-o", str(written), "--report", str(report), "--weights"]
+    assert main([*words, "float16"]) == 0
+    said = capsys.readouterr().out
+    assert "result: the loss is not known: there was no data" in said
+    assert " dB" not in said
+    assert "warning" not in said
+    assert stored(onnx.load(written)).keys() == stored(halved.model).keys()
+    found = Report.from_json(json.loads(report.read_text()))
+    assert found.samples == 0
+    assert {layer.name: layer.kind for layer in found.layers} == {
+        layer.name: layer.kind for layer in halved.report.layers
+    }
+    with pytest.raises(SystemExit):
+        main([*words, "int8"])
+    assert "required: --calibration" in capsys.readouterr().err
+
+
+def test_loops_do_not_require_data_either(tmp_path: Path) -> None:
+    found = quantize(loop_models.file(loop_models.gated_scan(70)), Request(NO_DATA, weights="float16"))
+    (loop,) = (layer for layer in found.report.layers if layer.op_type == "Scan")
+    assert loop.kind == "float16 weights"
+    assert all(layer.decibels is None for layer in found.report.layers)
+
+
+def test_in_tinyml_yaml_too(tmp_path: Path) -> None:
+    given = from_settings(settings({"weights": "float16"}, "here"), tmp_path)
+    assert not given.measures
+    assert given.files == []
+    assert given.describe() == "float16 weights"
+    given.check_files()
+    for more in ({"weights": "int8"}, {}):
+        with pytest.raises(ConfigError, match="lacks 'calibration'"):
+            settings(more, "here")
+    with pytest.raises(ConfigError, match="labels has no meaning"):
+        from_settings(settings({"weights": "float16", "labels": "l.npy"}, "here"), tmp_path)

@@ -20,7 +20,7 @@ from tinyml.base.progress import Progress
 from tinyml.ir import Shape
 from tinyml.pipeline import quantize_model, read_model, with_outputs
 from tinyml.quantize.report import Report
-from tinyml.settings.quantize_request import Request, Scaling, parse_goal
+from tinyml.settings.quantize_request import NO_DATA, Request, Scaling, parse_goal
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +65,7 @@ def _decibels(value: float | None) -> str:
 
 def quantize(
     model: ModelLike,
-    calibration: DataLike,
+    calibration: DataLike | None = None,
     *,
     example: Any = None,
     labels: DataLike | None = None,
@@ -93,7 +93,8 @@ def quantize(
     The settings are those of `tinyml quantize` (docs/quantize.md).
 
     :param model: the float model: a file, bytes, or a model of a training framework
-    :param calibration: real inputs, some hundred of them, as the model gets them in use
+    :param calibration: real inputs, some hundred of them, as the model gets them in use; float16 weights
+        do not require them, and then the loss is not known
     :param example: example inputs of a PyTorch module or a JAX function, which determine the shapes: an
         array or tensor, a tuple of them, or one shape; default: the first sample of the calibration data
     :param labels: the right class of each sample; default: those in the data. With them, the report has the
@@ -120,7 +121,9 @@ def quantize(
     :param operators: Python files with operators of your own, which stay float
     :param progress: is called with the name of a step, how much of it is done, and how much there is
     """
-    source = as_model(model, example_of(calibration) if example is None else example, shapes=shapes)
+    if example is None and calibration is not None:
+        example = example_of(calibration)
+    source = as_model(model, example, shapes=shapes)
     low, high = range if range is not None else (None, None)
     with (
         data_file(calibration, "calibration") as data,
@@ -128,7 +131,7 @@ def quantize(
         data_file(test, "test") as held_out,
     ):
         request = Request(
-            given(data, "calibration"),
+            NO_DATA if data is None and weights == "float16" else given(data, "calibration"),
             method,
             io,
             tuple(keep_float),

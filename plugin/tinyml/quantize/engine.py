@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from tinyml.base.lazy_dataclass import dataclass
@@ -97,7 +98,10 @@ def _with_integer_loops(
 
 
 def _samples(prepared: Prepared, request: Request) -> Samples:
-    samples = reader.load(request, prepared.inputs, bool(prepared.states))
+    if request.measures:
+        samples = reader.load(request, prepared.inputs, bool(prepared.states))
+    else:  # a run shows the shapes in loops
+        samples = Samples(({one.name: np.zeros(one.shape, one.dtype.numpy) for one in prepared.inputs},))
     if prepared.whole is not None:
         samples = completed(samples, prepared.whole, prepared.own)
     return samples
@@ -130,14 +134,15 @@ def _made(work: Work, tested: Samples | None) -> tuple[onnx.ModelProto, Report]:
     report = replace(report, choices=choices)
     if made is not None:
         report = replace(report, variants=variants(work, made, tested), eight_bits=dict(made.reasons))
-    return model, report
+    return model, report if work.request.measures else report.unmeasured()
 
 
 def _result(work: Work, tested: Samples | None) -> Quantized:
     model, report = _made(work, tested)
     restore(model, work.own)
     hidden = {name for state in work.states for name in (state.input, state.output)}
-    keep_observed(model, work.samples.inputs, work.reference.results, hidden)
+    if work.request.measures:
+        keep_observed(model, work.samples.inputs, work.reference.results, hidden)
     if work.request.io == "int8":
         model = to_int8_interface(model, hidden)
     with_states(model, store_integers(model, work.states))

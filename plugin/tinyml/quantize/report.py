@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
-from math import inf, isfinite
+from dataclasses import asdict, field, replace
+from math import inf, isfinite, nan
 from typing import Any
 
 from tinyml.base.lazy_dataclass import dataclass
@@ -29,7 +29,7 @@ class LayerNoise:
 
     name: str  # of the node
     op_type: str  # as ONNX calls it
-    kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float; of trees
+    kind: str  # of its activations: int8, int16, float, or the type of whole numbers; else of its weights
     decibels: float | None  # signal-to-noise ratio of its output; None if it cannot be compared
     lost_here: float | None  # how much lower than that of its worst input; None next to the model's inputs
     share: float | None = None  # of the noise that all layers add, each relative to its signal
@@ -83,7 +83,7 @@ class Report:
     method: str  # "" if nothing has a range
     methods: Mapping[str, float]  # method -> signal-to-noise ratio of the outputs, in dB
     samples: int  # of the calibration data that were used
-    decibels: float  # signal-to-noise ratio at the outputs
+    decibels: float  # signal-to-noise ratio at the outputs; not a number if it was not measured
     outputs: Mapping[str, float]  # the same for each output, in dB
     largest_error: float  # of all outputs
     decisions: Mapping[str, float]  # of each output that decides: the share that did not change
@@ -114,8 +114,21 @@ class Report:
             return 100.0 * (self.accuracy_float - self.accuracy_int8)
         return 100.0 * (1.0 - self.agreement)
 
+    def unmeasured(self) -> Report:
+        """Without figures, where there was no data."""
+        layers = (replace(layer, decibels=None, lost_here=None, share=None) for layer in self.layers)
+        blank = replace(self, samples=0, decibels=nan, outputs={}, largest_error=inf, decisions={})
+        return replace(blank, layers=tuple(layers))
+
+    @property
+    def kind(self) -> str:
+        """What the model became."""
+        return "float16 weights" if any(la.kind == "float16 weights" for la in self.layers) else "int8"
+
     def headline(self) -> str:
         """One line, for a build's output."""
+        if not self.samples:
+            return "the loss is not known: there was no data to measure it on"
         parts = [f"{self.decibels:.1f} dB at the outputs"]
         if self.accuracy_float is not None and self.accuracy_int8 is not None:
             parts.append(f"accuracy {100 * self.accuracy_float:.2f} % -> {100 * self.accuracy_int8:.2f} %")
@@ -200,7 +213,8 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Plain data, for files; JSON has no infinity."""
         largest = self.largest_error if isfinite(self.largest_error) else None
-        return {**asdict(self), "agreement": self.agreement, "largest_error": largest}
+        decibels = self.decibels if isfinite(self.decibels) else None
+        return {**asdict(self), "agreement": self.agreement, "largest_error": largest, "decibels": decibels}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
@@ -209,6 +223,7 @@ class Report:
             **{
                 **given,
                 "largest_error": inf if data["largest_error"] is None else data["largest_error"],
+                "decibels": nan if data["decibels"] is None else data["decibels"],
                 "layers": tuple(LayerNoise(**layer) for layer in data["layers"]),
                 "kept_float": tuple(data["kept_float"]),
                 "int16": tuple(data["int16"]),

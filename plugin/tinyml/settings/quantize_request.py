@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,6 +34,9 @@ WEIGHTS = ("int8", "mixed", "int4", "float16")
 
 ``float16``: the model stays float, and only its weights become smaller.
 """
+
+NO_DATA = Path(os.devnull)
+"""Instead of calibration data, where nothing is calibrated and no loss is to be measured."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class Request:
                 f"a maximum loss chooses layers for mixed weights, not for {self.weights}", "--weights mixed"
             )
         self._check_float16()
+        self._check_data()
         if self.core not in TARGETS or self.core == "host":
             cores = ", ".join(name for name in TARGETS if name != "host")
             raise ConfigError(f"unknown core {self.core!r}", f"one of: {cores}")
@@ -109,17 +114,32 @@ class Request:
                 f"weights other than float16, or no {used[0].partition(' ')[0]}",
             )
 
+    def _check_data(self) -> None:
+        if self.measures:
+            return
+        if self.weights != "float16":
+            raise ConfigError(f"{self.weights} weights require calibration data", KEYS["calibration"])
+        given = {"labels": self.labels, "test": self.test}
+        for name in (name for name, value in given.items() if value):
+            raise ConfigError(f"without calibration data, {name} has no meaning", "calibration data with it")
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is data to measure the loss on."""
+        return self.calibration != NO_DATA
+
     @property
     def files(self) -> list[Path]:
         """The files that the result depends on; folders are listed file by file."""
         found = []
-        for path in (path for path in (self.calibration, self.labels, self.test) if path):
+        given = (self.calibration if self.measures else None, self.labels, self.test)
+        for path in filter(None, given):
             found += sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         return found
 
     def check_files(self) -> None:
         """Raise ConfigError for missing files."""
-        if not self.calibration.exists():
+        if self.measures and not self.calibration.exists():
             raise ConfigError(f"there is no calibration data {self.calibration}", KEYS["calibration"])
         if self.labels is not None and not self.labels.is_file():
             raise ConfigError(f"there is no label file {self.labels}", KEYS["labels"])
@@ -129,7 +149,8 @@ class Request:
     def describe(self) -> str:
         """The choices, without paths: for the provenance comment and the key of the cache."""
         half = self.weights == "float16"
-        parts = [f"float16 weights, compared on {self.calibration.name}"] if half else []
+        compared = f", compared on {self.calibration.name}" if self.measures else ""
+        parts = [f"float16 weights{compared}"] if half else []
         parts += [] if half else [f"int8 calibrated on {self.calibration.name}"]
         parts += [f"method {self.method}"] if self.method != "auto" else []
         parts += [f"io {self.io}"] if self.io != "float" else []
@@ -201,7 +222,7 @@ def settings(value: object, where: str) -> dict[str, str]:
             raise ConfigError(f"{where}: quantize has no key {str(key)!r}", hint)
         if item is not None:  # `method:` without a value
             found[str(key)] = ",".join(map(str, item)) if isinstance(item, list) else str(item)
-    if "calibration" not in found:
+    if "calibration" not in found and found.get("weights") != "float16":
         raise ConfigError(f"{where}: quantize lacks 'calibration'", KEYS["calibration"])
     return found
 
@@ -231,7 +252,7 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
     if not samples.isdecimal():
         raise ConfigError(f"samples: {samples!r} is not a number", KEYS["samples"])
     return Request(
-        folder / given["calibration"],
+        folder / given["calibration"] if "calibration" in given else NO_DATA,
         given.get("method", Request.method),
         given.get("io", Request.io),
         _names(given, "keep_float"),

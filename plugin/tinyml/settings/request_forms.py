@@ -116,7 +116,9 @@ class Quantize(Form):
 
     def schema(self) -> dict[str, Any]:
         found = mapping_of(quantize_request.KEYS, ["calibration"], quantize_request.choices())
-        return {**found, "type": ["object", "string"]}
+        float16 = {"properties": {"weights": {"const": "float16"}}, "required": ["weights"]}
+        needed = {"if": float16, "else": {"required": found.pop("required")}}
+        return {**found, **needed, "type": ["object", "string"]}
 
     def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
         return quantize_request.parse_items(words, where)

@@ -73,7 +73,8 @@ def report(
             soft_wrap=True,
         )
     if compiled.quantization:
-        for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
+        loss = compiled.quantization
+        for line in (f"{loss.kind}: {loss.headline()}", *loss.advice()):
             console.print(line, markup=False, soft_wrap=True)
     console.print(
         f"Sizes are for {summary['target']}. Next: #include <{entry.name}.h>, then run west build.",

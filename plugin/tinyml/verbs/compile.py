@@ -150,7 +150,8 @@ class Compile(Verb):
                 soft_wrap=True,
             )
         if compiled.quantization:
-            for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
+            loss = compiled.quantization
+            for line in (f"{loss.kind}: {loss.headline()}", *loss.advice()):
                 console.print(f"{compiled.name}: {line}", markup=False, soft_wrap=True)
         return 0
 

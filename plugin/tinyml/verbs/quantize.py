@@ -21,6 +21,7 @@ from tinyml.settings.quantize_request import (
     settings,
 )
 from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.parser import MISSING
 from tinyml.verbs.settings import add_setting, chosen
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Quantize(Verb):
     int16 features, and their leaves hold integers.
 
     With --weights float16 the model stays float, and its weights take half the bytes; the data only serves
-    to state the loss.
+    to state the loss, and may be left out.
     """
 
     name = "quantize"
@@ -54,7 +55,9 @@ class Quantize(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("model", type=Path, metavar="MODEL", help="the float model, .onnx or .tflite")
-        parser.add_argument("--calibration", required=True, metavar="DATA", help="real inputs")
+        parser.add_argument(
+            "--calibration", metavar="DATA", help="real inputs; required, except for float16 weights"
+        )
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the model to write"
         )
@@ -100,6 +103,8 @@ class Quantize(Verb):
                 f"the quantised model is an ONNX file, but {args.output} does not end in .onnx",
                 "-o int8.onnx",
             )
+        if args.calibration is None and args.weights != "float16":
+            args.parser.error(f"{MISSING} --calibration")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
         own = chosen(args, SETTINGS)
@@ -149,7 +154,8 @@ def show(report: Report, console: Console) -> None:
     lines = lines if report.method else []
     for step, (before, after) in report.steps.items():
         lines.append(f"{step}: {before:.1f} -> {after:.1f} dB at the outputs")
-    lines.append(f"result: {report.headline()}; largest error {report.largest_error:.4g}")
+    error = f"; largest error {report.largest_error:.4g}" if report.samples else ""
+    lines.append(f"result: {report.headline()}{error}")
     weights = f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes"
     lines.append(f"{weights}; {report.sparsity}" if report.sparsity.weights else weights)
     if report.kept_float:
