@@ -253,6 +253,14 @@ def test_the_float_model_is_not_overwritten(tmp_path: Path, capsys: pytest.Captu
     assert "is a file that this command reads, and would be lost" in capsys.readouterr().err
 
 
+def test_two_results_do_not_become_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report would replace the model."""
+    model, name = DIGITS / "model_float.onnx", str(tmp_path / "q.onnx")
+    again = str(tmp_path / "a" / ".." / "q.onnx")
+    assert main(["quantize", str(model), "--calibration", "x.npz", "-o", name, "--report", again]) == 1
+    assert "two results of this command would be written to" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words", [["cmsis-pack"], ["arduino"], ["esp-idf"], ["web"], ["pack", "--data"], ["run", "--input"]]
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 from tinyml.base.errors import ConfigError
@@ -13,14 +14,22 @@ from tinyml.base.errors import ConfigError
 WRITTEN = ("output", "html", "json", "report", "reference", "depfile")
 """Options that name such files, where their values are paths."""
 
+DEVICES = Path("/dev")
+"""Anything can be written there, to /dev/null for example."""
+
 
 def refuse_overwriting(args: argparse.Namespace) -> None:
-    """Refuse to write over a file that another argument names."""
+    """Refuse to write over a file that another argument names, to read or to write."""
     outputs = [path for key in WRITTEN if isinstance(path := getattr(args, key, None), Path)]
     for output in outputs:
         if output.is_file() and any(_same(output, path) for path in _read(args)):
             raise ConfigError(
                 f"{output} is a file that this command reads, and would be lost", "another file to write"
+            )
+    for first, second in combinations(outputs, 2):
+        if first.resolve() == second.resolve() and first.parent != DEVICES:
+            raise ConfigError(
+                f"two results of this command would be written to {second}", "a file for each of them"
             )
 
 
@@ -44,7 +53,7 @@ def _same(output: Path, path: Path) -> bool:
 
 def check_suffix(path: Path, kind: str, *suffixes: str) -> None:
     """Refuse a name that says something else than what is written."""
-    if path.parent != Path("/dev") and path.suffix.lower() not in suffixes:
+    if path.parent != DEVICES and path.suffix.lower() not in suffixes:
         raise ConfigError(
             f"{kind} is to be written, but {path} does not end in {suffixes[0]}",
             f"-o {path.stem or 'file'}{suffixes[0]}",
