@@ -13,6 +13,9 @@ from shutil import copyfile
 import numpy as np
 import pytest
 
+from tinyml.verbs import VERBS
+from tinyml.verbs.base import commands_typed_as, main
+
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 
@@ -262,3 +265,16 @@ def test_a_missing_python_package_is_explained(app: Path, tmp_path: Path) -> Non
     assert "no rich here" in said
     assert "-m pip install" in said
     assert "Traceback" not in said
+
+
+def test_hints_are_commands_that_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """West may have its own Python, without a program `tinyml`; what a file is called stays as it is."""
+    wrong = tmp_path / "my tinyml run"
+    wrong.write_text("{}")
+    for prog in ("west tinyml", "tinyml"):
+        assert main(VERBS, ["runtime", str(wrong)], prog=prog, version="1") == 1
+        said = capsys.readouterr().err
+        assert f"`{prog} compile` writes" in said
+    typed = commands_typed_as("west tinyml", ["add", "run"])
+    kept = "west tinyml add x, tools/tinyml run, tinyml run.onnx, tinyml runs, west-tinyml add"
+    assert typed(f"tinyml run, {kept}") == f"west tinyml run, {kept}"

@@ -9,11 +9,12 @@ import inspect
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -57,8 +58,17 @@ def add_app_argument(parser: argparse.ArgumentParser) -> None:
 
 def print_notes(console: Console, notes: Iterable[str], prefix: str = "") -> None:
     """What the user must know about how the model was read."""
+    typed = getattr(console, "typed", str)
     for note in notes:
-        console.print(f"{prefix}note: {note}", markup=False, soft_wrap=True)
+        console.print(f"{prefix}note: {typed(note)}", markup=False, soft_wrap=True)
+
+
+def commands_typed_as(prog: str, verbs: Iterable[str]) -> Callable[[str], str]:
+    """Messages say `tinyml compile`; who types `west tinyml` may not have the command `tinyml`."""
+    command = re.compile(
+        rf"(?<![\w/.-])(?<!west )tinyml (?=(?:{'|'.join(verbs)})(?:[ `,;:)]|$))", re.MULTILINE
+    )
+    return lambda text: command.sub(f"{prog} ", text)
 
 
 def roomy(console: Console, width: int = 160) -> Console:
@@ -118,6 +128,8 @@ def build_parser(
 
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
+    verbs = tuple(verbs)
+    as_typed = commands_typed_as(prog, [verb.name for verb in verbs])
     completing = "_ARGCOMPLETE" in os.environ  # then the words are in another variable
     parser = build_parser(verbs, prog, version, only=None if completing else argv)
     _complete(parser)
@@ -128,6 +140,8 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     from rich.console import Console  # after --help, which works without any installed package
 
     class Output(Console):
+        typed = staticmethod(as_typed)
+
         def on_broken_pipe(self) -> None:
             """Rich would end the program with an error."""
             raise  # called where BrokenPipeError is handled
@@ -143,7 +157,7 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
             code: int = args.verb.run(args, Output(highlight=False, quiet=args.loudness < 0))
             sys.stdout.flush()  # here an error can still be reported
     except TinymlError as error:
-        return _complain(error)
+        return _complain(error, as_typed)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
@@ -154,19 +168,20 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
         return 0
     except OSError as error:  # of the system, and nothing closer to it has explained it
         logging.getLogger("tinyml").debug("where it happened:", exc_info=True)
-        code = _complain(_of_the_system(error))
+        code = _complain(_of_the_system(error), as_typed)
         _drop_output()  # which may be what cannot be written
     except MemoryError:
-        return _complain(TinymlError("there is not enough memory", "a smaller model, or fewer samples"))
+        few = TinymlError("there is not enough memory", "a smaller model, or fewer samples")
+        return _complain(few, as_typed)
     return code
 
 
-def _complain(error: TinymlError) -> int:
+def _complain(error: TinymlError, as_typed: Callable[[str], str]) -> int:
     from rich.console import Console
 
     complaint = Console(stderr=True, highlight=False, soft_wrap=True)
     complaint.print("error:", style="bold red", end=" ")
-    complaint.print(str(error), markup=False)
+    complaint.print(as_typed(str(error)), markup=False)
     return 1
 
 
