@@ -1,9 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What float16 weights cost and save: python -m tools.float16_figures
+"""What float16 weights cost and save, and float16 sums: python -m tools.float16_figures
 
 Counts layers with the same float16 numbers as weights, stored as floats and as float16, on every emulated
-core, and writes the table of docs/fewer_bits.md. It takes a minute.
+core, and writes the table of docs/fewer_bits.md; and with sums in float16, for docs/floats.md. It takes a
+minute.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tools.environment import ROOT
 
@@ -23,7 +25,7 @@ from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.harness.footprint import MODEL, RUNTIME
-from tinyml.ir import DType, Graph, Tensor
+from tinyml.ir import Array, DType, Graph, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
@@ -33,6 +35,11 @@ PAGE = ROOT / "docs" / "fewer_bits.md"
 HEAD = "| core | convolution | pointwise | depthwise | dense | flash, all four |"
 RULE = "|---|---:|---:|---:|---:|---:|"
 TABLE = re.compile(re.escape(HEAD) + r"\n(?:\|.*\n)+")
+SUMS_PAGE = ROOT / "docs" / "floats.md"
+SUMS_HEAD = "| | convolution | pointwise | dense |"
+SUMS_RULE = "|---|---:|---:|---:|"
+SUMS_TABLE = re.compile(re.escape(SUMS_HEAD) + r"\n(?:\|.*\n)+")
+WITH_VECTORS = "qemu-cortex-m55"
 MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
 SAME = (1, 1, 1, 1)
 
@@ -80,9 +87,15 @@ def measured(machine: str) -> Figures:
 
 def _counted(machine: str, goal: str) -> tuple[list[int], int]:
     """Instructions of each layer, and bytes of flash."""
+    counts, _, flash = _run(machine, goal)
+    return counts, flash
+
+
+def _run(machine: str, goal: str, arithmetic: str = "float32") -> tuple[list[int], list[Array], int]:
+    """Instructions and outputs of each layer, and bytes of flash."""
     graph = layers()
     target = harness.find_machine(machine).target.name
-    options = Options(target=target, kernels="portable", optimize=goal, bands=False)
+    options = Options(target=target, kernels="portable", optimize=goal, arithmetic=arithmetic, bands=False)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
     assert all(one.kernel.weights_are_float16 == (goal == "balanced") for one in compiled.selected)
     rng = np.random.default_rng(1)
@@ -93,7 +106,23 @@ def _counted(machine: str, goal: str) -> tuple[list[int], int]:
     assert plain.footprint is not None
     flash = plain.footprint.part(MODEL).flash + plain.footprint.part(RUNTIME).flash
     steps = {one.layer.output.name: step for step, one in enumerate(compiled.selected)}
-    return [run.layers[steps[name]] for name in graph.outputs], flash
+    outputs = [plain.outputs[0][name] for name in graph.outputs]
+    return [run.layers[steps[name]] for name in graph.outputs], outputs, flash
+
+
+def sums() -> list[str]:
+    """The rows of the second table: float32 weights, float16 weights, float16 sums, and what these lose."""
+    floats, real, _ = _run(WITH_VECTORS, "speed")
+    halves, _, _ = _run(WITH_VECTORS, "balanced")
+    summed, found, _ = _run(WITH_VECTORS, "balanced", "float16")
+    errors = [np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found, real, strict=True)]
+    cells = {
+        "float32 weights": [f"{count:,}" for count in floats],
+        "float16 weights": [_change(*pair) for pair in zip(floats, halves, strict=True)],
+        "`arithmetic: float16`": [_change(*pair) for pair in zip(floats, summed, strict=True)],
+        "error of float16 sums": [f"{100 * error:.3f} %" for error in errors],
+    }
+    return [f"| {name} | {' | '.join((*row[:2], row[3]))} |" for name, row in cells.items()]
 
 
 def table(rows: Iterable[str]) -> str:
@@ -102,15 +131,27 @@ def table(rows: Iterable[str]) -> str:
 
 def stated() -> list[str]:
     """The rows of the page."""
-    found = TABLE.search(PAGE.read_text(encoding="utf-8"))
-    assert found, f"{PAGE} has no such table"
+    return _stated(PAGE, TABLE)
+
+
+def stated_sums() -> list[str]:
+    """The rows of the second table."""
+    return _stated(SUMS_PAGE, SUMS_TABLE)
+
+
+def _stated(page: Path, rows: re.Pattern[str]) -> list[str]:
+    found = rows.search(page.read_text(encoding="utf-8"))
+    assert found, f"{page} has no such table"
     return found[0].splitlines()[2:]
 
 
 def main() -> int:
-    rows = [measured(machine).row() for machine in MACHINES]
+    first = table(measured(machine).row() for machine in MACHINES)
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(TABLE.sub(lambda _: table(rows), page), encoding="utf-8")
+    PAGE.write_text(TABLE.sub(lambda _: first, page), encoding="utf-8")
+    page = SUMS_PAGE.read_text(encoding="utf-8")
+    rows = "\n".join([SUMS_HEAD, SUMS_RULE, *sums()]) + "\n"
+    SUMS_PAGE.write_text(SUMS_TABLE.sub(lambda _: rows, page), encoding="utf-8")
     return 0
 
 

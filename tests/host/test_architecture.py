@@ -41,6 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("memory.bands",),
     ("memory.less_scratch",),
     ("memory.loops",),
+    ("memory.float16_sums",),
     ("memory.placement",),
     ("emit",),
     ("player",),

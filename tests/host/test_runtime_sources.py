@@ -28,7 +28,7 @@ STATIC = re.compile(
     re.MULTILINE,
 )
 MADE = re.compile(r"^#define (\w+)\((\w+)[^)]*\)(?:.*\\\n)+.*", re.MULTILINE)
-TYPE = re.compile(r"_(s8|s16|f32)$")
+TYPE = re.compile(r"_(s8|s16|f16|f32)$")
 PART = re.compile(r"_(armv6m|armv7m)$")  # of a kernel, for one architecture
 
 
@@ -142,6 +142,7 @@ CORES = {
     "DSP": {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"},
     "Arm without DSP": {"cortex-m0", "cortex-m3", "cortex-m33-nodsp"},
     "Helium": {"cortex-m55", "cortex-m85"},
+    "Helium, computers": {"cortex-m55", "cortex-m85", "host"},
     "RISC-V": {"riscv32", "riscv32-zve32x", "riscv32-zve32f"},
     "RISC-V vectors of floats": {"riscv32-zve32f"},
     "RISC-V vectors": {"riscv32-zve32x", "riscv32-zve32f"},

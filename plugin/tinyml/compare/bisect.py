@@ -18,11 +18,13 @@ from tinyml.compare.stored_values import as_stored, fitting
 from tinyml.harness import Runner
 from tinyml.ir import Array, Graph, Node
 from tinyml.ir.interpreter import evaluate, interpret
-from tinyml.pipeline import Compiled, ModelFile, Options, compile_model
+from tinyml.ops.weighted.float16_sums import TOLERANCE
+from tinyml.pipeline import Compiled, ModelFile, Options, compile_model, has_float16_sums
 
 Samples = Sequence[Mapping[str, Array]]
 
 EXACT = Tolerance(0, 1e-5)
+IN_FLOAT16 = Tolerance(0, TOLERANCE)
 
 ENLARGED = (
     "\n  on the reference's own input it computes the same: it enlarges what earlier layers rounded "
@@ -64,7 +66,8 @@ def _first_wrong(
         for step, chosen in enumerate(compiled.selected):
             layer = chosen.layer
             for tensor, wanted in zip(layer.outputs, evaluate(layer, known), strict=True):
-                difference = compare(known[tensor.name], wanted, None, EXACT)
+                allowed = IN_FLOAT16 if has_float16_sums([chosen]) else EXACT
+                difference = compare(known[tensor.name], wanted, None, allowed)
                 if not difference.fine:
                     return (
                         f"layer {step}, {layer.op.kind} {short(layer.name)!r} "

@@ -18,16 +18,20 @@ from tinyml.compare.stored_values import as_stored, fitting
 from tinyml.harness import Runner, Standalone
 from tinyml.ir import Array, Graph
 from tinyml.ops.shared.real import HYBRID
+from tinyml.ops.weighted import float16_sums
 from tinyml.pipeline import (
     Compiled,
     ModelFile,
     Options,
     compile_model,
+    has_float16_sums,
     quantize_model,
     read_model,
     shapes_to_quantize,
     with_outputs,
 )
+
+FLOAT16 = "`arithmetic: float16` rounds sums to float16; the reference does not"
 
 HYBRID_TOLERANCE = 0.05
 """TensorFlow Lite rounds the activations of hybrid layers to 8 bits, about 0.4 % in each layer."""
@@ -102,7 +106,8 @@ def check(
     Where the user gives no tolerance: integers of TFLite models are equal to a reference that rounds as
     CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value, or to
     ``double.limit``, or to 5 % where a hybrid model is computed in float and the reference quantises its
-    activations. What depends on recurrent layers with int8 states may be ``RECURRENT_STEPS`` of these away.
+    activations, or to 2 % where products are added up in float16. What depends on recurrent layers with int8
+    states may be ``RECURRENT_STEPS`` of these away.
     """
     reference = find_reference(_reference_file(model), model.imported, choice)
     graph = model.compiled.graph
@@ -114,6 +119,9 @@ def check(
     hybrid = HYBRID in model.imported.notes and not reference.exact
     if hybrid and relative is None:
         relative = HYBRID_TOLERANCE
+    halves = has_float16_sums(model.compiled.selected)
+    if halves and relative is None:
+        relative = float16_sums.TOLERANCE
     recurrent = steps is None and any(state_step_of(graph, name) for name in graph.outputs)
     limits = [
         _tolerance(graph, name, by_default if steps is None else steps, relative) for name in graph.outputs
@@ -121,7 +129,9 @@ def check(
     if recurrent:
         limits = [_with_states(graph, *pair) for pair in zip(graph.outputs, limits, strict=True)]
     sizes = [step_of(graph, name) for name in graph.outputs]
-    verdict = Verdict(reference.name, HYBRID if hybrid else RECURRENT if recurrent else "", reference.hint)
+    notes = {HYBRID: hybrid, FLOAT16: halves, RECURRENT: recurrent}
+    note = next((words for words, applies in notes.items() if applies), "")
+    verdict = Verdict(reference.name, note, reference.hint)
     _fill(verdict, graph, result.outputs, answers, sizes, limits)
     if relative is None and not verdict.fine:
         given = fitting(model.imported, graph, samples)

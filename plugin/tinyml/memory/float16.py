@@ -29,12 +29,13 @@ Choice = tuple[Layer, Kernel[Any]]
 def as_floats(chosen: Sequence[Choice], wanted: bool) -> Mapping[int, Kernel[Any]]:
     """By step, the kernels for floats of layers that shall not have float16 weights.
 
-    These are all layers, unless float16 is ``wanted`` and makes the image smaller.
+    These are all layers, unless float16 is ``wanted`` and makes the image smaller. Kernels that compute in
+    float16 stay: a user has chosen them.
     """
     others = {
         step: _for_floats(layer, kernel)
         for step, (layer, kernel) in enumerate(chosen)
-        if kernel.weights_are_float16
+        if kernel.weights_are_float16 and not kernel.adds_in_float16
     }
     saved = sum(chosen[step][0].input(1).elements * SAVED for step in others)
     names = {kernel.name for kernel in others.values()}

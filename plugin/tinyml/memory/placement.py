@@ -14,6 +14,7 @@ from tinyml.ir import Graph
 from tinyml.ir.verifier import verify
 from tinyml.memory.bands.feeding import from_arrival, rows_in_vain, with_arrival
 from tinyml.memory.bands.join import in_bands
+from tinyml.memory.float16_sums import in_vain
 from tinyml.memory.less_scratch import LessScratch
 from tinyml.memory.loops.place import with_placed_loops
 from tinyml.memory.plan import Plan, lower_bound_bytes, plan
@@ -51,16 +52,26 @@ def lay_out(graph: Graph, target: Target, options: Options) -> Placed:
     """All of these stages, with the choices of ``options``; first for the bodies of loops."""
     graph = with_placed_loops(graph, lambda body: lay_out(body, target, _of_body(options)))
     goal = find_goal(options.optimize)
-    goal = replace(goal, four_bits=0, float16=False) if options.byte_weights else goal
+    if options.byte_weights:
+        goal = replace(goal, four_bits=0, float16=False)
+    elif options.arithmetic == "float16":
+        goal = replace(goal, float16_sums=True)
     if not (options.io.rows and options.bands):
-        return _laid_out(graph, target, options, goal)
+        ordered, selected, found = _laid_out(graph, target, options, goal)
+        return _noted(ordered, selected, target, goal), selected, found
     by_rows = with_arrival(graph)
     verify(by_rows, "io rows")
     ordered, selected, found = _laid_out(by_rows, target, options, goal)
     if found.arena_bytes >= sum(graph.tensors[name].bytes for name in graph.inputs):
         _, _, plain = _laid_out(graph, target, options, goal)
         ordered = replace(ordered, notes=(*ordered.notes, *rows_in_vain(found, plain, goal)))
-    return ordered, selected, found
+    return _noted(ordered, selected, target, goal), selected, found
+
+
+def _noted(graph: Graph, selected: Sequence[Selected], target: Target, goal: Goal) -> Graph:
+    """With a note if float16 sums are allowed and no layer has them."""
+    notes = in_vain(selected, target) if goal.float16_sums else ()
+    return replace(graph, notes=(*graph.notes, *notes)) if notes else graph
 
 
 def _of_body(options: Options) -> Options:

@@ -69,7 +69,7 @@ def select(
     problems: list[str] = []
     for layer in graph.layers():
         limits.check_time()
-        kernel = _first_fit(layer, target, libraries)
+        kernel = _first_fit(layer, target, libraries, halves=goal.float16_sums)
         if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
             rival = _first_fit(layer, target, libraries - {Library.CMSIS_NN})
             kernel = _cheaper(kernel, rival, layer, target, goal.tie)
@@ -159,11 +159,15 @@ def _four_bit_kernels(
 
 
 def _first_fit(
-    layer: Layer, target: Target, libraries: frozenset[Library], four_bits: bool = False
+    layer: Layer,
+    target: Target,
+    libraries: frozenset[Library],
+    four_bits: bool = False,
+    halves: bool = False,
 ) -> Kernel[Any] | str:
     """A kernel, or the reason why there is none: what each candidate requires."""
     refusals: list[str] = []
-    for kernel in _candidates(layer, target, libraries, four_bits):
+    for kernel in _candidates(layer, target, libraries, four_bits, halves):
         refusal = kernel.refusal(layer)
         if refusal is None:
             return kernel
@@ -172,11 +176,12 @@ def _first_fit(
 
 
 def _candidates(
-    layer: Layer, target: Target, libraries: frozenset[Library], four_bits: bool
+    layer: Layer, target: Target, libraries: frozenset[Library], four_bits: bool, halves: bool = False
 ) -> Iterator[Kernel[Any]]:
-    """The kernels of the operator that the target and the libraries allow."""
+    """The kernels of the operator that target and libraries allow; ``halves``: float16 sums as well."""
     for kernel in kernels_of(type(layer.op)):
-        if kernel.library in libraries and kernel.runs_on(target) and few_bits(kernel) == four_bits:
+        fits = kernel.library in libraries and kernel.runs_on(target) and few_bits(kernel) == four_bits
+        if fits and (halves or not kernel.adds_in_float16):
             yield kernel
 
 

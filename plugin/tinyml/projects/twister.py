@@ -12,6 +12,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.templates import render
 from tinyml.ir import Array, DType
 from tinyml.ops.framework.maths import FULL_LIBC
+from tinyml.ops.weighted.float16_sums import TOLERANCE
 from tinyml.projects import edit
 from tinyml.projects.manifest import ModelEntry
 
@@ -99,6 +100,7 @@ def test_files(
         "inputs": _names("in", golden.inputs),
         "outputs": _names("out", golden.outputs),
         "accuracy": accuracy,
+        "tolerance": c.Code(f"{TOLERANCE:g}f") if entry.arithmetic == "float16" else c.Code("1e-4f"),
     }
     files = {
         "CMakeLists.txt": render("projects", "test_cmake.txt.j2", context),

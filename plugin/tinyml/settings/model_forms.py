@@ -230,3 +230,5 @@ class Bounds(Form):
 
 
 KERNELS = Choice(("auto", "cmsis-nn", "portable"), "unknown kernels {!r}")
+
+ARITHMETIC = Choice(("float32", "float16"), "unknown arithmetic {!r}")

@@ -46,8 +46,9 @@ class Goal:
     arena smaller. ``four_bits``: how many times as long a layer may take to store its weights in four bits,
     if they fit; layers that take longer may do so too as long as all of them add at most the part
     ``four_bits_more`` to a run. ``float16``: whether weights that are float16 numbers are stored as such,
-    which takes half the flash and some instructions more. ``flag`` is the C compiler's, for the model's own
-    source and the kernels.
+    which takes half the flash and some instructions more. ``float16_sums``: whether kernels may add up
+    products of such weights in float16, as ``arithmetic: float16`` allows. ``flag`` is the C compiler's, for
+    the model's own source and the kernels.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Goal:
     four_bits_more: float = 2 / 100
     worthwhile: float = 1 / 100
     float16: bool = True
+    float16_sums: bool = False
 
 
 BALANCED_CHAINING = Chaining(

@@ -20,6 +20,7 @@ from tinyml.settings.adapt_request import KEYS as ADAPT_KEYS
 from tinyml.settings.adapt_request import Adapt
 from tinyml.settings.forms import DataFile, Files, Names, Switch, Text
 from tinyml.settings.model_forms import (
+    ARITHMETIC,
     KERNELS,
     Accelerator,
     Bounds,
@@ -75,6 +76,16 @@ class Options:
         f"what to spend: {', '.join(GOALS)} (default: the build's setting, else balanced)",
         ini=f"what models may spend: {', '.join(GOALS)} (default: balanced); `image`: balanced, but "
         "compiled with the flags of the rest of the image",
+    )
+    arithmetic: Setting[str, str] = Setting(
+        "float32",
+        ARITHMETIC,
+        "`float16`: float layers with float16 weights add up their products in float16 on cores with "
+        "instructions for that, see [floats.md](floats.md)",
+        command="float16: float layers with float16 weights add up their products in float16 on Cortex-M55 "
+        "and M85, which takes fewer instructions and loses accuracy; other cores compute in float32",
+        ini="`float16`: float layers with float16 weights add up their products in float16 on cores with "
+        "instructions for that, see [floats.md](floats.md)",
     )
     shapes: Setting[Mapping[str, Shape], None] = Setting(
         {},

@@ -49,6 +49,11 @@ def pack_data(
         raise ConfigError("a model as data has no counters (watch)", "pack it without watch")
     if options.adapt:
         raise ConfigError("a model as data does not learn (adapt)", "pack it without adapt")
+    if options.arithmetic == "float16":
+        raise ConfigError(
+            "the player computes in float32: a model as data has no float16 sums (arithmetic)",
+            "pack it without arithmetic",
+        )
     variants = []
     for family in families:
         chosen = replace(options, target=family.target, kernels="portable")

@@ -15,6 +15,7 @@ from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
 from tinyml.ops.conv import cmsis_four_bits, convolution
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
+from tinyml.ops.conv.conv_float16_sums import ConvFloat16Sums
 from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depth_windows import DepthWindows
@@ -233,6 +234,7 @@ register_kernels(
     ConvIntoFloat(),
     PointwiseNibbles(),
     ConvByteWeights(),
+    ConvFloat16Sums(),
     ConvFloat16(),
     ConvFloat(),
     ConvLoops(),

@@ -15,6 +15,7 @@ from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
 from tinyml.ops.dense import loop_counts
 from tinyml.ops.dense.cmsis import DENSE_KERNELS, FOUR_BIT_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
+from tinyml.ops.dense.dense_float16 import DenseFloat16Sums
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
@@ -410,6 +411,7 @@ register_kernels(
     DenseByteBlocks(),
     DenseRuns(),
     DenseSparse(),
+    DenseFloat16Sums(),
     DenseFloat16(),
     DenseFloat(),
 )

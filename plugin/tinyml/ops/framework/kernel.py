@@ -69,6 +69,7 @@ class Kernel(ABC, Generic[O_contra]):
     scratch_alignment: ClassVar[int] = 4  # in bytes
     weight_bits: ClassVar[int] = 8  # that a weight of an integer layer takes
     weights_are_float16: ClassVar[bool] = False  # whether a weight of a float layer takes 16 bits
+    adds_in_float16: ClassVar[bool] = False  # whether it rounds sums to float16, which a user has to allow
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -58,6 +58,14 @@ void tinyml_conv_apart_f32_f16(const struct tinyml_conv_apart_f32_f16 *p, const 
 void tinyml_depthwise_conv_f32_f16(const struct tinyml_depthwise_conv_f32_f16 *p, const float *x,
 				   float *y);
 
+/** The same with products that are added up in float16: see docs/floats.md. The order of weights is
+ * that of struct tinyml_sums_f16. Scratch: two rows, or windows, as float16, of which the second
+ * begins at a multiple of four bytes.
+ */
+void tinyml_dense_f16(const struct tinyml_dense_f32_f16 *p, const float *x, float *y,
+		      void *scratch);
+void tinyml_conv_f16(const struct tinyml_conv_f32_f16 *p, const float *x, float *y, void *scratch);
+
 #ifdef __cplusplus
 }
 #endif
