@@ -24,6 +24,7 @@ from tests.support.unrolled import (
     gates_at_once,
     gru,
     gru_cell,
+    gru_replacing,
     kinds,
     lstm,
     rolled,
@@ -41,6 +42,9 @@ def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True)
     w.weights("wr", INPUTS + HIDDEN, 4 * HIDDEN)
     w.weights("rh", HIDDEN, HIDDEN)
     w.constant("one", 1)
+    for gate in "zrn":
+        w.weights(f"wr_{gate}", INPUTS + HIDDEN, HIDDEN)
+    w.weights("b_g", HIDDEN)
     w.constant("zeros", np.zeros((1, HIDDEN)))
     h, c, results = "h0" if states else "", "c0" if states else "", []
     for x in w.inputs(order):
@@ -55,6 +59,8 @@ def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True)
             h = w.node("Tanh", w.node("Add", w.node("MatMul", h, "r"), z) if h else z)
         elif kind == "gru, cell":
             h = gru_cell(w, x, h)
+        elif kind.startswith("gru, replacing"):
+            h = gru_replacing(w, x, h or "zeros", difference=kind.endswith("difference"))
         else:
             h = gru(w, x, h, before=kind == "gru, before")
         results.append(h)
@@ -62,6 +68,7 @@ def written(kind: str, order: Sequence[int] = range(STEPS), states: bool = True)
 
 
 ALL = ["lstm", "lstm, joined", "lstm, at once", "gru", "gru, before", "gru, cell", "rnn"]
+ALL += ["gru, replacing", "gru, replacing difference"]
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -71,7 +78,7 @@ def test_the_last_step_of_unrolled_layers(kind: str) -> None:
     assert set(kinds(found)) == {"Recurrent", "Reshape"}
 
 
-@pytest.mark.parametrize("kind", ["lstm", "rnn", "gru, cell"])
+@pytest.mark.parametrize("kind", ["lstm", "rnn", "gru, cell", "gru, replacing", "gru, replacing difference"])
 def test_a_first_step_without_a_state(kind: str) -> None:
     """What is multiplied by zeros has been left out."""
     w, results = written(kind, states=False)

@@ -141,6 +141,16 @@ def gru_cell(w: Writer, x: str, h: str) -> str:
     return w.node("Add", w.node("Mul", w.node("Sub", h or "zeros", fresh), z), fresh)
 
 
+def gru_replacing(w: Writer, x: str, h: str, difference: bool = False) -> str:
+    """As Cho et al. write it: the update gate replaces the state; one matrix for the input and the state."""
+    both = w.node("Concat", x, h, axis=1)
+    z, r = (w.node("Sigmoid", w.node("Gemm", both, f"wr_{gate}", "b_g")) for gate in "zr")
+    fresh = w.node("Tanh", w.node("Gemm", w.node("Concat", x, w.node("Mul", r, h), axis=1), "wr_n", "b_g"))
+    if difference:
+        return w.node("Add", h, w.node("Mul", z, w.node("Sub", fresh, h)))
+    return w.node("Add", w.node("Mul", w.node("Sub", "one", z), h), w.node("Mul", z, fresh))
+
+
 def rnn(w: Writer, x: str, h: str, suffix: str = "") -> str:
     own, state = w.node("Gemm", x, f"w{suffix}", f"b{suffix}"), w.node("MatMul", h, f"r{suffix}")
     return w.node("Tanh", w.node("Add", own, state))

@@ -48,6 +48,9 @@ class Affine:
             joined[name] = joined[name] + matrix if name in joined else matrix
         return Affine(joined, self.bias + other.bias, self.batch)
 
+    def __neg__(self) -> Affine:
+        return Affine({name: -matrix for name, matrix in self.matrices.items()}, -self.bias, self.batch)
+
     @property
     def elements(self) -> int:
         """Of all samples."""
@@ -217,7 +220,7 @@ class Forms:
         return product
 
     def _columns(self, name: str, matrix: Array, batch: int) -> dict[str, Array]:
-        """The matrix of each part of an operand that joins several."""
+        """The matrix of each part of an operand that joins several; none for zeros, as a first state is."""
         node = self.producers.get(name)
         if node is None or not isinstance(node.op, Concat):
             return {name: matrix}
@@ -229,8 +232,9 @@ class Forms:
         for part in node.inputs:
             end = start + self.tensors[part].elements // batch
             inner, piece = self.root(part), matrix[:, start:end]
-            found[inner] = found[inner] + piece if inner in found else piece
             start = end
+            if not self.is_zero(inner):
+                found[inner] = found[inner] + piece if inner in found else piece
         return found
 
 

@@ -128,33 +128,45 @@ def _added(forms: Forms, name: str) -> tuple[Affine, Affine] | None:
 
 def _gru(forms: Forms, h: str) -> Step | None:
     """h = update * previous + (1 - update) * tanh(candidate)"""
-    for update, fresh, previous in _blends(forms, h):
-        gate, candidate = _gate(forms, update, "sigmoid"), forms.argument(fresh, "tanh")
-        if gate is None or candidate is None:
+    for blend in _blends(forms, h):
+        update, candidate = _gate(forms, blend.update, "sigmoid"), forms.argument(blend.fresh, "tanh")
+        if update is None or candidate is None:
             continue
-        zero = not previous or forms.is_zero(previous)
-        found = _candidate(forms, h, gate, candidate, "" if zero else previous)
+        zero = not blend.previous or forms.is_zero(blend.previous)
+        gate = -update if blend.replaces else update  # 1 - sigmoid(x) is sigmoid(-x)
+        found = _candidate(forms, h, gate, candidate, "" if zero else blend.previous)
         if found is not None:
             return found
     return None
 
 
-def _blends(forms: Forms, h: str) -> Iterator[tuple[str, str, str]]:
-    """``update``, ``fresh`` and ``previous``, which is empty for zeros.
+@dataclass
+class _Blend:
+    """update * previous + (1 - update) * fresh; where it ``replaces``, update belongs to ``fresh``."""
 
-    Keras writes update * previous + (1 - update) * fresh, PyTorch's cell (previous - fresh) * update + fresh.
-    """
+    update: str
+    fresh: str
+    previous: str  # empty for zeros
+    replaces: bool = False
+
+
+def _blends(forms: Forms, h: str) -> Iterator[_Blend]:
+    """Two products, as in Keras and textbooks; or one with a difference, as in PyTorch's cell."""
     for kept, added in (*_both_ways(forms.operands(h, "add")), ("", forms.root(h))):
-        for rest, fresh in _both_ways(forms.operands(added, "mul")):
-            update = _complement(forms, rest)
+        for share, fresh in _both_ways(forms.operands(added, "mul")):
+            update = _complement(forms, share)
             previous = _other_factor(forms, kept, update) if kept and update else ""
             if update and previous is not None:
-                yield update, fresh, previous
-    for product, fresh in _both_ways(forms.operands(h, "add")):
+                yield _Blend(update, fresh, previous)
+            for rest, state in _both_ways(forms.operands(kept, "mul")) if kept else ():
+                if _complement(forms, rest) == share:
+                    yield _Blend(share, fresh, state, replaces=True)
+    for product, other in _both_ways(forms.operands(h, "add")):
         for difference, update in _both_ways(forms.operands(product, "mul")):
             pair = forms.operands(difference, "sub")
-            if pair is not None and pair[1] == fresh:
-                yield update, fresh, pair[0]
+            if pair is not None and pair[1] == other:  # one of the two ways has a function in ``fresh``
+                yield _Blend(update, other, pair[0])
+                yield _Blend(update, pair[0], other, replaces=True)
 
 
 def _complement(forms: Forms, name: str) -> str:
