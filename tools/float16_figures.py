@@ -40,7 +40,10 @@ SUMS_HEAD = "| | convolution | pointwise | dense |"
 SUMS_RULE = "|---|---:|---:|---:|"
 SUMS_TABLE = re.compile(re.escape(SUMS_HEAD) + r"\n(?:\|.*\n)+")
 WITH_VECTORS = "qemu-cortex-m55"
-MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
+MACHINES = (
+    *("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55"),
+    *("qemu-riscv32", "qemu-riscv32-zve32f"),
+)
 SAME = (1, 1, 1, 1)
 
 

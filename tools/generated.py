@@ -98,7 +98,7 @@ COMMANDS: tuple[Command, ...] = (
         "-m tools.float16_figures",
         ("docs/fewer_bits.md",),
         "float kernels and their float16 weights",
-        "a minute, QEMU, RISC-V tools",
+        "a minute, QEMU, RISC-V tools, clang-19",
     ),
     Command("-m tools.quantized_models", ("docs/quantize.md",), "the quantiser", f"minutes, {MODELS}"),
     Command(

@@ -3,7 +3,7 @@
 
 #include <tinyml/tinyml.h>
 
-#if TINYML_CORE_RVV && __riscv_v_elen_fp >= 32
+#if TINYML_CORE_RVV_F32
 
 #include <riscv_vector.h>
 
@@ -71,4 +71,4 @@ void tinyml_average_pool_rvv_f32(const struct tinyml_pool_f32 *p, const float *x
 	pools_f32_all(p, x, y, pools_rvv_mean_position);
 }
 
-#endif /* TINYML_CORE_RVV */
+#endif /* TINYML_CORE_RVV_F32 */

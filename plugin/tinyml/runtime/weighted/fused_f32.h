@@ -28,7 +28,7 @@
 #endif
 
 /* Whether there are RISC-V vectors of floats, which fuse as well. */
-#if TINYML_FUSED_F32 && TINYML_CORE_RVV && __riscv_v_elen_fp >= 32
+#if TINYML_FUSED_F32 && TINYML_CORE_RVV_F32
 #define TINYML_RVV_F32 1
 #else
 #define TINYML_RVV_F32 0

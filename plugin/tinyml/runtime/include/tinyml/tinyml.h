@@ -181,6 +181,12 @@ struct tinyml_model {
 #else
 #define TINYML_CORE_RVV 0
 #endif
+/* The same with vectors of floats: Zve32f or larger. */
+#if TINYML_CORE_RVV && defined(__riscv_v_elen_fp) && __riscv_v_elen_fp >= 32
+#define TINYML_CORE_RVV_F32 1
+#else
+#define TINYML_CORE_RVV_F32 0
+#endif
 
 #ifdef __cplusplus
 }
