@@ -198,3 +198,15 @@ def test_weights_that_are_computed_stay_as_they_are(tmp_path: Path) -> None:
     assert {"w", "w/int8", "r/int8"} <= set(stored)  # the third layer reads the first matrix as it was
     assert "r" not in stored
     compile_model(saved(result, tmp_path), Options("cell", "host"))
+
+
+@pytest.mark.parametrize("offset, kind", [(5.0, "int8"), (9.0, "int8 weights")])
+def test_large_sums_before_a_reset_gate_stay_float(tmp_path: Path, offset: float, kind: str) -> None:
+    """Cut off at 8, they would be missing where the input says the opposite."""
+    model, _ = layer("GRU", linear_before_reset=1)
+    biases = next(t for t in model.graph.initializer if t.name == "b")
+    values = np.zeros((1, 6 * HIDDEN), np.float32)
+    values[:, 2 * HIDDEN : 3 * HIDDEN], values[:, 5 * HIDDEN :] = -offset, offset
+    biases.CopyFrom(onnx.numpy_helper.from_array(values, "b"))
+    result = quantize_small(model, tmp_path, (STEPS, 1, INPUTS))
+    assert [found.kind for found in result.report.layers] == [kind]

@@ -35,6 +35,7 @@ from tinyml.quantize.recurrent import (
     shrink_weights,
 )
 from tinyml.quantize.recurrent_ranges import large_cells, name_states, over_all_steps, with_cells_between
+from tinyml.quantize.reset_sums import LIMIT, large_reset_sums, with_reset_sums
 from tinyml.quantize.rewrite import insert_qdq
 from tinyml.quantize.sequences import unrolled
 from tinyml.quantize.stored_weights import Nibbles, store
@@ -47,6 +48,7 @@ ROUNDS = 4
 
 EXCEPTION = "with these attributes it has no integer form"
 LARGE_CELLS = "its cells are larger than int16 holds with enough precision"
+LARGE_RESET_SUMS = f"what its reset gate multiplies exceeds {LIMIT:g}, where int8 layers cut it off"
 NO_KERNEL = "the compiler has no integer kernel for it here"
 
 
@@ -120,10 +122,11 @@ class Work:
             self.why.setdefault(name, why)
 
     def calibrated(self, model: onnx.ModelProto, method: str) -> Basis:
-        found = calibrate(with_cells_between(model), self.inputs, method, self.progress)
+        found = calibrate(with_reset_sums(with_cells_between(model)), self.inputs, method, self.progress)
         ranges = over_all_steps(model, found)
         self.leave(large_cells(model, ranges), LARGE_CELLS)
         return Basis(model, ranges)
+        self.leave(large_reset_sums(model, ranges), LARGE_RESET_SUMS)
 
     def linear(self) -> list[Linear]:
         """The layers with weights of the float model in use."""
