@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,23 @@ def test_counters_keep_their_type_in_the_report(tmp_path: Path) -> None:
     """They are integers of the file, not numbers that became int8."""
     layers = quantized(models.counted_loop(STEPS, last=STEPS), tmp_path).report.layers
     assert ("Add", "int64") in {(layer.op_type, layer.kind) for layer in layers}
+
+
+def test_a_named_loop_has_int16_throughout(tmp_path: Path) -> None:
+    result = quantized(models.gated_scan(STEPS), tmp_path, int16=("cell",))
+    loop, *body, last = result.report.layers
+    assert {layer.kind for layer in body} == {"int16"}
+    assert (loop.kind, last.kind) == ("int8", "int8")
+    (sample,) = slow(models.gated_scan(STEPS), 1)
+    (found,) = runs_of(compiled(result), [sample])
+    (wanted,) = answers(result.model, sample)
+    np.testing.assert_allclose(found["y"], wanted, atol=0.02)
+
+
+def test_misspelt_names_in_loops_have_a_hint(tmp_path: Path) -> None:
+    model = models.gated_scan(STEPS)
+    inside = model.graph.node[0].attribute[0].g.node[0].output[0]
+    for name, hint in ((f"{inside}x", rf"did you mean .*{inside}\b"), ("cells", r"did you mean .*cell\b")):
+        with pytest.raises(ConfigError) as raised:
+            quantized(model, tmp_path, keep_float=(name,))
+        assert re.search(hint, str(raised.value))

@@ -24,7 +24,7 @@ from tinyml.quantize.float16 import float16_layers
 from tinyml.quantize.four_bits import choose
 from tinyml.quantize.improve import Steps, find_basis
 from tinyml.quantize.layers import chosen, find_layers
-from tinyml.quantize.loop_bodies import Made, inside, outside, with_integer_loops
+from tinyml.quantize.loop_bodies import LOOPS, Made, inside, outside, with_integer_loops
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
@@ -82,17 +82,22 @@ def _with_integer_loops(
 ) -> Prepared:
     """Loops in loops too, the innermost first."""
 
-    def quantized(body: onnx.ModelProto, turns: Samples) -> Made:
+    def quantized(loop: str, body: onnx.ModelProto, turns: Samples) -> Made:
         found = prepare(ModelFile(Path("body.onnx"), body.SerializeToString()), {}, opset)
         # the first turn of each sequence has the first values of the states among its samples
         states = tuple(replace(state, initial=None) for state in found.states)
         known = {layer.name for layer in find_layers(found.model)}
+        whole = loop in request.int16
+        inner = tuple(node.name for node in found.model.graph.node if whole and node.op_type in LOOPS)
+        given = replace(request, int16=(*request.int16, *inner))
         part = _with_integer_loops(
-            replace(found, states=states, doubted=None, is_body=True), turns, request, opset, progress
+            replace(found, states=states, doubted=None, is_body=True), turns, given, opset, progress
         )
         known.update(layer.name for report in part.loops.values() for layer in report.layers)
         wanted = outside(inside(request, known), part)
-        return Made(*_made(Work(part, turns, wanted, progress), None), states)
+        work = Work(part, turns, wanted, progress)
+        work.all_int16 = whole
+        return Made(*_made(work, None), states)
 
     return with_integer_loops(prepared, samples, request, quantized)
 
@@ -117,7 +122,9 @@ def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
 
 def _made(work: Work, tested: Samples | None) -> tuple[onnx.ModelProto, Report]:
     """The model with a float interface, without its states."""
-    floats, int16 = (chosen(work.layers, names) for names in (work.request.keep_float, work.request.int16))
+    others = [*work.loops, *(layer.name for report in work.loops.values() for layer in report.layers)]
+    named = (work.request.keep_float, work.request.int16)
+    floats, int16 = (chosen(work.layers, names, others) for names in named)
     wanted = Precision(tuple(floats), tuple(int16))
     if work.stays_float:
         wanted, steps = replace(wanted, float16=_halved(work, wanted)), Steps()

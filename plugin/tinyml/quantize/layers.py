@@ -77,14 +77,17 @@ def in_float_surroundings(model: onnx.ModelProto, excluded: Collection[str]) -> 
     return found
 
 
-def chosen(layers: Sequence[FloatLayer], names: Iterable[str]) -> list[FloatLayer]:
-    """The layers a user named, by any of their nodes or by their output."""
+def chosen(
+    layers: Sequence[FloatLayer], names: Iterable[str], others: Sequence[str] = ()
+) -> list[FloatLayer]:
+    """The layers a user named, by any of their nodes or by their output; ``others`` could be named too."""
     known = {name: layer for layer in layers for name in (layer.output, *layer.nodes)}
     found = []
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 3)
-            hint = f"did you mean {' or '.join(close)}?" if close else _listed([one.name for one in layers])
+            close = difflib.get_close_matches(name, [*known, *others], 3)
+            possible = [*(one.name for one in layers), *others]
+            hint = f"did you mean {' or '.join(close)}?" if close else _listed(possible)
             raise ConfigError(f"there is no layer called {name!r} that could be quantised", hint)
         found.append(known[name])
     return found

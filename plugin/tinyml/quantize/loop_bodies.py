@@ -25,7 +25,7 @@ from tinyml.ir import Array
 from tinyml.quantize.prepare import Prepared
 from tinyml.quantize.report import Report
 from tinyml.quantize.sequences import runs
-from tinyml.quantize.subgraphs import drop_unread, graphs_inside, outside_names, renamed
+from tinyml.quantize.subgraphs import bodies, drop_unread, graphs_inside, outside_names, renamed
 from tinyml.reference.session import Session
 from tinyml.settings.quantize_request import Request
 
@@ -121,8 +121,16 @@ def inside(request: Request, names: Collection[str]) -> Request:
 def outside(request: Request, prepared: Prepared) -> Request:
     """Without the names of loops and of layers in them."""
     names = {node.name for node in prepared.model.graph.node if node.op_type in LOOPS}
+    for loop in _loops(prepared.in_float or prepared.model):
+        if loop.name in request.keep_float:  # what is inside it stays float with it
+            names.update(node.name for inner in bodies(loop) for g in graphs_inside(inner) for node in g.node)
     names.update(layer.name for report in prepared.loops.values() for layer in report.layers)
     return replace(request, **_named(request, lambda name: name not in names))
+
+
+def _loops(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    """Those in loops too."""
+    return [node for graph in graphs_inside(model.graph) for node in graph.node if node.op_type in LOOPS]
 
 
 def with_float_loops(model: onnx.ModelProto, in_float: onnx.ModelProto) -> onnx.ModelProto:
@@ -147,7 +155,10 @@ def _named(request: Request, wanted: Callable[[str], bool]) -> dict[str, Any]:
 
 
 def with_integer_loops(
-    prepared: Prepared, samples: Samples, request: Request, make: Callable[[onnx.ModelProto, Samples], Made]
+    prepared: Prepared,
+    samples: Samples,
+    request: Request,
+    make: Callable[[str, onnx.ModelProto, Samples], Made],
 ) -> Prepared:
     """The model with bodies in integers where they have layers that can be."""
     if not prepared.written or not any(node.op_type in LOOPS for node in prepared.model.graph.node):
@@ -164,7 +175,7 @@ def with_integer_loops(
         if not turns.inputs:
             continue
         try:
-            made = make(body, turns)
+            made = make(loop.node.name, body, turns)
         except NothingToQuantizeError:
             continue
         if _put_back(model, loop, made):

@@ -85,6 +85,7 @@ class Work:
                 f"the model has no layer that could {kind}{rest}", "compile it as it is"
             )
         self.is_body = prepared.is_body
+        self.all_int16 = False  # wherever it is possible, as for the body of a loop that was named
         self.reference = self.reference_of(self.in_float, samples)
         if prepared.doubted is not None:
             check_export(prepared.doubted, samples, self.reference.results)
@@ -125,8 +126,8 @@ class Work:
         found = calibrate(with_reset_sums(with_cells_between(model)), self.inputs, method, self.progress)
         ranges = over_all_steps(model, found)
         self.leave(large_cells(model, ranges), LARGE_CELLS)
-        return Basis(model, ranges)
         self.leave(large_reset_sums(model, ranges), LARGE_RESET_SUMS)
+        return Basis(model, ranges)
 
     def linear(self) -> list[Linear]:
         """The layers with weights of the float model in use."""
@@ -198,10 +199,11 @@ class Work:
 
     def int16(self, wanted: Precision) -> frozenset[str]:
         """Nodes that compute on int16."""
-        if not wanted.int16:
+        layers = (*wanted.int16, *(self.widened() if self.all_int16 else ()))
+        if not layers:
             return frozenset()
         never, ranges = self.floats(wanted) | self.narrow(), self.basis.ranges
-        return frozenset(int16_nodes(self.original, ranges, self.layers, wanted.int16, never, self.states))
+        return frozenset(int16_nodes(self.original, ranges, self.layers, layers, never, self.states))
 
     def candidates(self) -> list[FloatLayer]:
         """The layers whose type is a choice."""
