@@ -102,23 +102,37 @@ def test_the_same_file_again(halved: Quantized, request_: Request) -> None:
     assert again.SerializeToString(deterministic=True) == halved.model.SerializeToString(deterministic=True)
 
 
+TINY = np.full((8, 8), 1e-9, np.float32)
+
+
+def test_advice_is_for_models_that_stay_float(tmp_path: Path) -> None:
+    """`--auto` is for integers."""
+    content = model([node("MatMul", "x a", "p"), node("Add", "p b", "y")], {"x": (1, 8)}, "y",
+                    a=weights(8, 8) * 1e-4, b=weights(8))  # fmt: skip
+    report = replace(halved_model(tmp_path, content).report, decisions={"y": 0.5}, outputs={"y": 9.0})
+    assert len(report.advice()) == 2
+    assert all("--keep-float" in line and "--auto" not in line for line in report.advice())
+
+
 def test_layers_that_keep_float32_say_why(tmp_path: Path) -> None:
     """A weight out of range, a layer that the user names, weights that are computed."""
     nodes = [
         node("MatMul", "x a", "large"),
         node("MatMul", "x b", "named"),
         node("MatMul", "x c", "small"),
-        node("Sum", "large named small", "s"),
+        node("MatMul", "x d", "tiny"),
+        node("Sum", "large named small tiny", "s"),
         node("Transpose", "s", "t"),
         node("MatMul", "s t", "y"),
     ]
     large = weights(8, 8)
     large[3, 3] = 7e4
-    content = model(nodes, {"x": (1, 8)}, "y", a=large, b=weights(8, 8), c=weights(8, 8))
+    content = model(nodes, {"x": (1, 8)}, "y", a=large, b=weights(8, 8), c=weights(8, 8), d=TINY)
     result = halved_model(tmp_path, content, keep_float=("named",))
     found = {layer.name: (layer.kind, layer.why) for layer in result.report.layers}
     assert found["small"] == ("float16 weights", "")
     assert found["large"] == ("float", "it has a weight of 7e+04, and float16 ends at 65504")
+    assert found["tiny"] == ("float", "its weights are so small that float16 rounds them by 100 %")
     assert found["named"] == ("float", "--keep-float names it")
     assert found["y"] == ("float", "its weights are not constants")
     (only,) = stored(result.model).values()

@@ -19,6 +19,9 @@ from tinyml.quantize.subgraphs import drop_unread
 
 LARGEST = float(np.finfo(np.float16).max)
 
+MOST_LOST = 0.01
+"""A usual share is 0.0002, from rounding to 11 bits."""
+
 WITH_WEIGHTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 RECURRENT = ("LSTM", "GRU", "RNN")
@@ -89,7 +92,19 @@ def _refusal(node: onnx.NodeProto, constants: Mapping[str, Array]) -> str:
         return "a factor changes its weights"
     if np.abs(weights).max(initial=0) > LARGEST:
         return f"it has a weight of {np.abs(weights).max():.4g}, and float16 ends at {LARGEST:.0f}"
+    if (lost := _lost(weights)) > MOST_LOST:
+        return f"its weights are so small that float16 rounds them by {100 * lost:.0f} %"
     return ""
+
+
+def _lost(weights: Array) -> float:
+    """What float16 takes away, as a share of the weights; numbers below its smallest ones become 0."""
+    whole = weights.astype(np.float64)
+    largest = np.abs(whole).max(initial=0.0)
+    if not largest:
+        return 0.0
+    apart = whole - weights.astype(np.float16)
+    return float(np.linalg.norm(apart / largest) / np.linalg.norm(whole / largest))
 
 
 def _fresh(name: str, taken: set[str]) -> str:

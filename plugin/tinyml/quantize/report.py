@@ -176,11 +176,15 @@ class Report:
         lost = self.accuracy_float - self.accuracy_int8
         if 100 * lost < LOST_POINTS or round(lost * self.samples) < 2:
             return []
-        although = f"although the outputs have {self.decibels:.1f} dB" if not self.weakest() else "in int8"
-        return [
-            f"accuracy falls by {100 * lost:.1f} points {although}: --auto 0.5 finds the layers that need "
-            "int16 or float to lose at most half a point"
-        ]
+        although = (
+            f"although the outputs have {self.decibels:.1f} dB" if not self.weakest() else f"in {self.kind}"
+        )
+        search = "--auto 0.5 finds the layers that need int16 or float to lose at most half a point"
+        return [f"accuracy falls by {100 * lost:.1f} points {although}: {self._or_kept(search)}"]
+
+    def _or_kept(self, search: str) -> str:
+        """A search for better types is not for a model that stays float."""
+        return search if self.kind == "int8" else "--keep-float leaves the weights of a layer as they are"
 
     def _changed_decisions(self) -> list[str]:
         """Without labels nobody knows which were right; that many changed is known."""
@@ -190,10 +194,10 @@ class Report:
             changed = round((1 - same) * self.samples)
             if name == labelled or 100 * (1 - same) <= LOST_POINTS or changed < 2:
                 continue
+            search = "--auto 1 finds the layers that need int16 or float to change at most 1 %"
             lines.append(
                 f"{changed} of {self.samples} decisions of the output {name!r} change, if its largest "
-                f"element is one ({self.outputs[name]:.1f} dB): --auto 1 finds the layers that need int16 or "
-                "float to change at most 1 %"
+                f"element is one ({self.outputs[name]:.1f} dB): {self._or_kept(search)}"
             )
         return lines
 
@@ -203,7 +207,7 @@ class Report:
             if decibels < LOW_DECIBELS:
                 better = [r for r in self.remedies if r.name == name and r.decibels >= decibels + HELPS]
                 gains = [f"{remedy.option} gives it {remedy.decibels:.1f} dB" for remedy in better]
-                gains.append("--auto 30dB finds the layers that need int16 or float")
+                gains.append(self._or_kept("--auto 30dB finds the layers that need int16 or float"))
                 lines.append(
                     f"the output {name!r} has only {decibels:.1f} dB left, its mean not counted: "
                     f"{', '.join(gains)}"

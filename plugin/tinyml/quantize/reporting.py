@@ -188,7 +188,8 @@ class _Kinds:
 def _warnings(
     work: Work, outcome: Outcome, layers: tuple[LayerNoise, ...], wanted: Precision
 ) -> tuple[str, ...]:
-    warnings = [*work.samples.warnings, *work.own.warnings()]
+    about_ranges = [] if work.stays_float else work.samples.warnings
+    warnings = [*about_ranges, *work.own.warnings()]
     if ignores_missing(work.original, work.forests(wanted)):
         warnings.append(
             "the trees know what to do with missing values (NaN), the quantised ones do not: every "
