@@ -1,6 +1,7 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions with int16 activations whose rows of taps are about a vector: equal to numpy bit by bit."""
+"""Convolutions with int16 activations whose rows of taps are about a vector, and those in groups: equal to
+numpy bit by bit."""
 
 from __future__ import annotations
 
@@ -30,6 +31,16 @@ LAYERS = [
     ((18, 4, 1), (4, 8, 2), (2, 1), (2, 1), (0, 1, 0, 0)),
     ((6, 6, 2), (5, 2, 3), (1, 1), (1, 2), (1, 2, 1, 2)),
 ]
+GROUPED = [
+    # extents, groups, channels and filters of each, taps
+    ((5, 6), 16, 2, 1, (3, 3)),
+    ((3, 5), 16, 3, 1, (1, 1)),
+    ((4, 3), 8, 7, 1, (1, 1)),
+    ((2, 7), 7, 5, 1, (3, 3)),
+    ((3, 3), 6, 2, 3, (1, 1)),
+    ((4, 5), 4, 8, 5, (3, 2)),
+]
+"""Whose groups are joined, but those that would add too many weights of zero."""
 
 
 def layers() -> Graph:
@@ -43,6 +54,16 @@ def layers() -> Graph:
         weights = sketch.weights((*filters, extents[2]), 0)
         bias = sketch.bias(filters[0], 200000, "int64")
         outputs.append(sketch.add(op, x, weights, bias, quant=quant))
+    for number, (size, groups, ins, outs, taps) in enumerate(GROUPED):
+        x = sketch.input((1 + number % 2, *size, groups * ins), DType.INT16, quant)
+        clamp = (0, np.inf) if number % 2 else (-np.inf, np.inf)
+        op = Conv(pads=(1, 0, 1, 2), groups=groups, clamp=clamp, round_once=number % 4 == 1)
+        weights = sketch.weights((groups * outs, *taps, ins), 0)
+        if number < 2:  # the largest sums
+            lowest = np.full_like(weights.value, -128)
+            weights = sketch.constant(lowest, weights.quant, "int8")
+        bias = sketch.bias(groups * outs, 200000, "int64")
+        outputs.append(sketch.add(op, x, weights, bias, quant=quant))
     return sketch.graph(*outputs)
 
 
@@ -51,7 +72,7 @@ def test_rows_of_taps(machine: str) -> None:
     graph = layers()
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
     compiled = compile_graph(graph, "rows", Provenance("rows", "0" * 64, ""), options)
-    assert [one.kernel.name for one in compiled.selected] == [KERNELS[machine]] * len(LAYERS)
+    assert [one.kernel.name for one in compiled.selected] == [KERNELS[machine]] * len(LAYERS + GROUPED)
     rng = np.random.default_rng(4)
     feed = {name: rng.integers(-32768, 32768, graph.tensors[name].shape, np.int16) for name in graph.inputs}
     checked = harness.Options(check_arena=True)

@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
-from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.joined_groups import Joining, groups_of, joined, together
 from tinyml.ops.conv.streamed import ConvDsp, ConvInt8, ConvPairs
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted import helium
@@ -28,13 +27,6 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
-
-MORE_BYTES = 1024
-"""Weights of zero that joined groups may add, beside a part of the weights."""
-
-
-def groups_of(layer: Layer[Convolution]) -> int:
-    return int(layer.input(0).shape[3] // layer.input(1).shape[3])
 
 
 def several_groups(layer: Layer[Convolution]) -> bool:
@@ -63,15 +55,6 @@ def column_elements(taps: int, channels: int) -> int:
     return -(-taps * tap_elements(channels) // 4) * 4
 
 
-@dataclass(frozen=True)
-class Joining:
-    """What decides how many groups are joined."""
-
-    elements: Callable[[int, int], int]  # of a stored filter: by taps and channels
-    instructions: Callable[[int, int, int], float]  # about, for a group: by taps, channels and filters
-    growth: float  # of the weights, beside ``MORE_BYTES``
-
-
 def _dsp_instructions(taps: int, channels: int, filters: int) -> float:
     """At two windows: the columns, filters by four, the last ones as a pair."""
     elements = column_elements(taps, channels)
@@ -88,31 +71,6 @@ def _helium_instructions(taps: int, channels: int, filters: int) -> float:
 
 DSP = Joining(column_elements, _dsp_instructions, 1.25)
 HELIUM = Joining(lambda taps, channels: taps * channels, _helium_instructions, 2)
-
-
-def together(layer: Layer[Convolution], joining: Joining) -> int:
-    """How many groups are joined: small ones leave room in words and among four filters.
-
-    Joined groups have more products, of zeros, and fewer columns and sums to begin and to end.
-    """
-    outs, height, width, channels = layer.input(1).shape
-    taps, groups = height * width, groups_of(layer)
-    most = outs * taps * channels * joining.growth + MORE_BYTES
-    choices = [n for n in range(1, groups + 1) if groups % n == 0]
-    fitting = [n for n in choices if outs * joining.elements(taps, n * channels) <= most]
-    return min(fitting or [1], key=lambda n: joining.instructions(taps, n * channels, n * outs // groups) / n)
-
-
-def joined(layer: Layer[Convolution], joining: Joining) -> tuple[Array, int]:
-    """Filters of joined groups, with zeros for the channels of the others, and the number of groups left."""
-    filters, count = layer.input(1).value, together(layer, joining)
-    outs, height, width, channels = filters.shape
-    left = groups_of(layer) // count
-    wide = np.zeros((left, count, outs // (left * count), height, width, count, channels), filters.dtype)
-    split = filters.reshape(left, count, -1, height, width, channels)
-    for n in range(count):
-        wide[:, n, :, :, :, n] = split[:, n]
-    return wide.reshape(outs, height, width, count * channels), left
 
 
 def filled_taps(filters: Array) -> Array:

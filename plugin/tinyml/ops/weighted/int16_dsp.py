@@ -11,6 +11,7 @@ import numpy as np
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.joined_groups import Joining, groups_of, joined, together
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
@@ -47,10 +48,26 @@ def small_shifts(layer: Layer[Weighted]) -> bool:
     return bool(np.max(shift) <= -2 and np.min(shift) >= -32)
 
 
-def several_filters(layer: Layer[Convolution]) -> bool:
-    """There is one group, or each group has two filters or more."""
-    groups = layer.input(0).shape[3] // layer.input(1).shape[3]
-    return bool(groups == 1 or layer.output.shape[3] > groups)
+def _dsp_instructions(taps: int, channels: int, filters: int) -> float:
+    """At four windows: the columns, and filters by two. Odd channels are copied twice."""
+    elements = -(-taps * channels // 4) * 4
+    tap = 18 + 2 * channels + 1.6 * elements / taps if channels % 2 else 22 + 0.9 * channels
+    return 100 + 4 * (50 + taps * tap) + -(-filters // 2) * (70 + 6.5 * elements)
+
+
+def _helium_instructions(taps: int, channels: int, filters: int) -> float:
+    """The same; whole vectors of a pixel are not copied."""
+    vectors = -(-taps * channels // 8)
+    columns = 20 if taps == 1 and channels % 8 == 0 else 50 + taps * 22 + vectors
+    return 80 + 4 * columns + -(-filters // 2) * (45 + 14 * vectors)
+
+
+def _size(taps: int, channels: int) -> int:
+    return taps * channels
+
+
+DSP = Joining(_size, _dsp_instructions, 2)
+HELIUM = Joining(_size, _helium_instructions, 2)
 
 
 def one_filter_for_each_channel(layer: Layer) -> bool:
@@ -122,10 +139,11 @@ class ConvInt16Dsp(Kernel[Convolution]):
     name = "tinyml_conv_dsp_s16"
     library = Library.PORTABLE
     sources = ("conv/conv_dsp_s16.c",)
-    constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents, several_filters)
+    constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents)
     in_bands = True
     whole: ClassVar[int] = 4  # elements that filters are filled up to
     factor_bits: ClassVar[int] = 32  # of factors that need no shift
+    joining: ClassVar[Joining] = DSP
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -137,15 +155,15 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Five windows, in whole words or vectors."""
-        return self.window_bytes(int(np.prod(layer.input(1).shape[1:])))
+        elements = int(np.prod(layer.input(1).shape[1:]))
+        return self.window_bytes(elements * together(layer, self.joining))
 
     def window_bytes(self, elements: int) -> int:
         """The scratch memory for filters of so many elements."""
         return 2 * (WINDOWS + 1) * (-(-elements // self.whole) * self.whole)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        weights = layer.input(1).value
-        groups = layer.input(0).shape[3] // weights.shape[3]
+        weights, groups = joined(layer, self.joining)
         rows = weights.reshape(groups, weights.shape[0] // groups, -1)
         sheet.include("<tinyml/conv_s16.h>")
         members = {
@@ -166,7 +184,8 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
         shifts = whole_factors(layer, self.factor_bits) is None
-        return int16_counts.convolution_with_dsp(windows_of(layer), positive(layer), shifts)
+        left = groups_of(layer) // together(layer, self.joining)
+        return int16_counts.convolution_with_dsp(windows_of(layer, left), positive(layer), shifts)
 
 
 class ConvInt16Helium(ConvInt16Dsp):
@@ -176,6 +195,7 @@ class ConvInt16Helium(ConvInt16Dsp):
     sources = ("conv/conv_mve_s16.c",)
     whole = 8
     factor_bits = 31
+    joining = HELIUM
 
     def runs_on(self, target: Target) -> bool:
         return target.mve
