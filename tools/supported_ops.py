@@ -53,13 +53,14 @@ Beyond the operators listed here:
   of the model's labels; string labels become their indices in that order.
 - Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) have a number of steps that is known, or one that a run
   decides. The RNN, GRU and LSTM layers in float that Keras writes in this way, and those that an exporter
-  has unrolled, become one layer again, for one sample or a batch: such a loop has up to {recurrent:,}
-  steps. Any other loop is unrolled if that gives up to {layers} layers. If it gives more, the loop stays
-  one: a function with a `for` loop, as large for a thousand steps as for ten, whose state does not change
-  its shape; it may contain other loops. The player has none: a model with such a loop needs code. A loop
-  whose body needs the number of the step at compile time is always unrolled, and has up to {copies} steps.
-  If a run decides, there are as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if
-  there are more, the run ends with `TINYML_EBOUND`. What such a loop collects has a count
+  has unrolled, such as PyTorch's `RNNCell`, `GRUCell` and `LSTMCell` or the same formulas written by hand,
+  become one layer again, for one sample or a batch: such a loop has up to {recurrent:,} steps. Any other
+  loop is unrolled if that gives up to {layers} layers. If it gives more, the loop stays one: a function
+  with a `for` loop, as large for a thousand steps as for ten, whose state does not change its shape; it may
+  contain other loops. The player has none: a model with such a loop needs code. A loop whose body needs the
+  number of the step at compile time is always unrolled, and has up to {copies} steps. If a run decides,
+  there are as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if there are more,
+  the run ends with `TINYML_EBOUND`. What such a loop collects has a count
   ([docs/detectors.md](detectors.md)).
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
