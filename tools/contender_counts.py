@@ -60,10 +60,13 @@ KINDS = (
     ),
     *("int8", "float32", "plain", "int8", "grouped", "int8", "four_bits", "int16", "sparse", "transposed"),
 )
-"""Of the batches, in turns; of those after ``IN_TURNS``, which came later, another one."""
+"""Of the batches, in turns; those after ``IN_TURNS`` came later."""
 IN_TURNS = 60
-LATER = "float16"
-BATCHES = 70
+FLOAT16 = "float16"
+LATER = (*[FLOAT16] * 10, *["recurrent"] * 6, *["plain"] * 4)
+SIZES = {"recurrent": 25}
+"""Layers of batches that are smaller: their layers have several outputs."""
+BATCHES = IN_TURNS + len(LATER)
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,14 @@ class ContenderCount:
 
 
 def kind_of(number: int) -> str:
-    return KINDS[number % len(KINDS)] if number < IN_TURNS else LATER
+    return KINDS[number % len(KINDS)] if number < IN_TURNS else LATER[number - IN_TURNS]
 
 
 @cache
 def made(number: int) -> tuple[Graph, Batch]:
     """A batch, optimised, and as it was."""
-    layers = batch(SEED, number, SIZE, kind_of(number))
+    kind = kind_of(number)
+    layers = batch(SEED, number, SIZES.get(kind, SIZE), kind)
     return optimize(layers.graph), layers
 
 
@@ -105,7 +109,7 @@ def count(machine: str, number: int) -> Iterator[ContenderCount]:
     chosen = [
         (step, layer, kernel)
         for step, layer in enumerate(graph.layers())
-        for kernel in contenders(layer, target, kind_of(number) == LATER)
+        for kernel in contenders(layer, target, kind_of(number) == FLOAT16)
     ]
     if not chosen:
         return

@@ -35,6 +35,8 @@ from tinyml.ops.weighted.shape_work import shape_work
 
 FEWEST = 40
 """Counts of a kernel, below which its pieces of code are not told apart."""
+FEW, FOR_EACH = 10, 2
+"""Fewer counts are enough for few pieces: at least so many of all, and for each."""
 RESTRAINT = 0.3
 """What the sum of all figures of shapes weighs, each as the part of a layer that it makes at most."""
 PARTS = (0.9, 0.7, 0.5, 0.3)
@@ -58,7 +60,12 @@ def loop_figures(machine: str) -> Mapping[str, Figures]:
 
 def enough(samples: Mapping[str, list[tuple[Work, float, float]]]) -> Mapping[str, Figures]:
     """Figures of the kernels that were counted often enough."""
-    return {name: figures(found) for name, found in sorted(samples.items()) if len(found) >= FEWEST}
+    return {name: figures(found) for name, found in sorted(samples.items()) if _are_enough(found)}
+
+
+def _are_enough(samples: Sequence[tuple[Work, float, float]]) -> bool:
+    pieces = {name for counts, _, _ in samples for name, count in counts.items() if count}
+    return len(samples) >= min(FEWEST, max(FEW, FOR_EACH * len(pieces)))
 
 
 @cache

@@ -36,7 +36,7 @@ def layer_of(op: Op, x: Shape, weights: Shape) -> Layer:
 
 
 def counts(name: str, layer: Layer) -> Work:
-    (kernel,) = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == name)
+    kernel, *_ = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == name)
     found = kernel.loop_counts(layer, M4)
     assert found is not None
     return {name: amount for name, amount in found.items() if amount}

@@ -12,7 +12,7 @@ import numpy as np
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
-from tinyml.ops.conv import cmsis_four_bits, convolution
+from tinyml.ops.conv import cmsis_four_bits, convolution, helium_counts
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
 from tinyml.ops.conv.conv_float16_sums import ConvFloat16Sums
@@ -34,10 +34,11 @@ from tinyml.ops.conv.volumes import image_filters, images_of, volume_of
 from tinyml.ops.framework.kernel import Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axis_order import channels_first, channels_last, depthwise_weights
 from tinyml.ops.shared.window import onnx_window
-from tinyml.ops.weighted import helium, rvv
+from tinyml.ops.weighted import helium, rvv, rvv_counts
 from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
@@ -57,6 +58,7 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
+from tinyml.ops.weighted.walked import outputs_of, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
 
@@ -115,6 +117,9 @@ class ConvHelium(ConvInt8):
         """Four columns in whole vectors."""
         return 4 * helium.whole_vectors(elements)
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return helium_counts.convolution(windows_of(layer), helium.conv_loop(layer))
+
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"
 
@@ -160,6 +165,8 @@ class ConvNibblesHelium(ConvHelium):
             ".loop": f"&tinyml_conv_mve_nibbles_{helium.conv_loop(layer)}",
         }
 
+    loop_counts = ConvHelium.loop_counts
+
 
 class ConvVector(ConvInt8):
     """One element of each of four windows times as many filters as a vector of RISC-V holds."""
@@ -188,6 +195,9 @@ class ConvVector(ConvInt8):
         filters = layer.input(1).value
         return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return rvv_counts.convolution(windows_of(layer), outputs_of(layer), packed=self.weight_bits == 4)
+
 
 class ConvNibblesVector(ConvVector):
     """The same with weights of four bits: two elements in one byte."""
@@ -206,6 +216,8 @@ class ConvNibblesVector(ConvVector):
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
+
+    loop_counts = ConvVector.loop_counts
 
 
 register_kernels(

@@ -70,6 +70,11 @@ class ConvFloat(Kernel[Convolution]):
         """The table of weights."""
         return sheet.table("weights", float_tiles(filters, groups), holds=TILE_WORDS)
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        filters = self.filters(layer)
+        groups = layer.input(0).shape[3] // filters.shape[3]
+        return float_counts.conv(layer, windows_of(layer, groups))
+
 
 class ConvFloat16(ConvFloat):
     """The same with float16 weights, which become floats before they are multiplied."""
@@ -83,7 +88,4 @@ class ConvFloat16(ConvFloat):
     def weights(self, filters: Array, groups: int, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", float_tiles(filters, groups, multiple=2), TILE_WORDS)
 
-    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
-        filters = self.filters(layer)
-        groups = layer.input(0).shape[3] // filters.shape[3]
-        return float_counts.conv(layer, windows_of(layer, groups))
+    loop_counts = ConvFloat.loop_counts

@@ -54,7 +54,7 @@ from tinyml.ops.weighted.records import (
     geometry,
     small_extents,
 )
-from tinyml.ops.weighted.walked import together, windows_of
+from tinyml.ops.weighted.walked import windows_of
 
 
 def whole_filters(layer: Layer[DepthwiseConv]) -> bool:
@@ -115,10 +115,8 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
         return sheet.table("weights", filters)
 
     def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
-        return together(
-            float_counts.depthwise(windows_of(layer), (8, 4) if target.mve else TILES, target.mve),
-            float_counts.limited(layer, layer.output.elements),
-        )
+        tiles = (8, 4) if target.mve else TILES
+        return float_counts.depthwise(layer, windows_of(layer), tiles, target.mve)
 
 
 class DepthwiseConvFloat16(DepthwiseConvFloat):
@@ -136,11 +134,7 @@ class DepthwiseConvFloat16(DepthwiseConvFloat):
     def weights(self, filters: Array, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", even(filters, 3), "for each tap, a weight of each channel")
 
-    def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
-        return together(
-            float_counts.depthwise(windows_of(layer), (8, 4) if target.mve else TILES, target.mve),
-            float_counts.limited(layer, layer.output.elements),
-        )
+    loop_counts = DepthwiseConvFloat.loop_counts
 
 
 def one_channel(layer: Layer[Convolution]) -> bool:

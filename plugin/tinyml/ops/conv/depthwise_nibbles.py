@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer
-from tinyml.ops.conv import plane_counts
+from tinyml.ops.conv import halves_counts, plane_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.planes import (
     DepthwiseDsp,
@@ -98,6 +98,9 @@ class DepthwiseNibblesHalves(_Nibbles, DepthwiseHalves):
     def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         usual = f"{self.ways}{self.way(layer)}"
         return usual, usual if right_shifts(layer) else usual.replace("_twice", "_once")
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return halves_counts.depthwise(self.planes(layer), self.way(layer), packed=True)
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         """The player has one loop for all channels."""

@@ -13,11 +13,13 @@ from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor
 from tinyml.ir.constraints import message
+from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, kernels_of
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import quant_of
-from tinyml.ops.weighted import helium, rvv
+from tinyml.ops.weighted import helium, rvv, rvv_counts
 from tinyml.ops.weighted.nibbles import channel_nibbles, int4_weights
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -27,6 +29,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
 )
 from tinyml.ops.weighted.scaled import doublings, scaled
+from tinyml.ops.weighted.walked import outputs_of, windows_of
 
 LEAST_WEIGHTS = 1024
 
@@ -145,6 +148,11 @@ class DepthwiseConvHelium(Kernel[Convolution]):
             for i in range(2)
         )
         return inside and y.shape[1] == 1 and x.shape[3] >= self.least_in_place
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        in_place = self.reads_in_place(layer)
+        windows = windows_of(as_one_row(layer) if in_place else layer)
+        return helium_counts.depthwise(windows, helium.depthwise_loop(layer), in_place)
 
 
 class DepthwiseConvHeliumScaled(DepthwiseConvHelium):
@@ -267,6 +275,11 @@ class DepthwiseConvVector(DepthwiseConvHelium):
 
     def members(self, layer: Layer[Convolution], sheet: Sheet, filters: Array) -> dict[str, object]:
         return quantized_record(layer, sheet, filters, rvv.channels_last(filters))
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        in_place = self.reads_in_place(layer)
+        windows = windows_of(as_one_row(layer) if in_place else layer)
+        return rvv_counts.depthwise(windows, outputs_of(layer), in_place)
 
 
 class DepthwiseConvVectorScaled(DepthwiseConvVector):

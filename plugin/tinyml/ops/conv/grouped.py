@@ -11,10 +11,12 @@ import numpy as np
 from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
+from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.joined_groups import Joining, groups_of, joined, together
 from tinyml.ops.conv.streamed import ConvDsp, ConvInt8, ConvPairs
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_fit
 from tinyml.ops.weighted.records import (
@@ -27,6 +29,7 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
+from tinyml.ops.weighted.walked import windows_of
 
 
 def several_groups(layer: Layer[Convolution]) -> bool:
@@ -172,6 +175,10 @@ class ConvGroupsHelium(ConvInt8):
         }
         record = sheet.record(self.struct, "params", members)
         sheet.call(self.name, record, sheet.x(), sheet.y(), sheet.scratch)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        groups = groups_of(layer) // together(layer, HELIUM)
+        return helium_counts.grouped(windows_of(layer, groups), groups, helium.conv_loop(layer))
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         _play(layer, sheet)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
-from tinyml.ops.conv import stream_counts
+from tinyml.ops.conv import halves_counts, stream_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.streamed import ConvInt8
 from tinyml.ops.framework.work import Work
@@ -108,3 +108,9 @@ class ConvNibblesHalves(ConvNibbles):
 
     def weight_zero(self, layer: Layer[Weighted]) -> int:
         return 0
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.one_by_one(windows, halves_counts.WINDOWS, halves_counts.one_by_one(made))

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
-from tinyml.ops.conv import plane_counts
+from tinyml.ops.conv import halves_counts, plane_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.framework.work import Work
@@ -199,6 +199,9 @@ class DepthwiseHalves(DepthwisePlanes):
     def way(self, layer: Layer[Convolution]) -> str:
         kind = "3x3" if three_by_three(layer) else "any"
         return f"{kind}_{'once' if layer.op.round_once else 'twice'}"
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return halves_counts.depthwise(self.planes(layer), self.way(layer))
 
 
 class DepthwiseDsp(DepthwisePlanes):

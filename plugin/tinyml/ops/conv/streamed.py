@@ -9,7 +9,7 @@ from typing import ClassVar
 from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
-from tinyml.ops.conv import stream_counts
+from tinyml.ops.conv import halves_counts, stream_counts, wide_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.framework.work import Work
@@ -140,6 +140,12 @@ class ConvHalves(ConvInt8):
         """Bytes of the windows are spread over the words, a block of sixteen bytes ahead of them."""
         return super().columns_bytes(elements, channels) + 16
 
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.one_by_one(windows, halves_counts.WINDOWS, halves_counts.one_by_one(made))
+
 
 def not_three_positions(layer: Layer[Convolution]) -> bool:
     """There are not exactly three positions: a kernel for three windows at a time is better at those."""
@@ -157,6 +163,12 @@ class ConvWide(ConvInt8):
 
     def runs_on(self, target: Target) -> bool:
         return target.registers >= 32
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.walked(windows_of(layer), outputs_of(layer))
+
+    def walked(self, windows: Windows, made: Outputs) -> Work:
+        return stream_counts.one_by_one(windows, wide_counts.WINDOWS, wide_counts.by_fours(made))
 
 
 class ConvDsp(ConvInt8):

@@ -105,7 +105,7 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
             layer,
             layer.op,
             layer.op.groups,
-            lambda windows: int16_counts.convolution_with_dsp(windows, whole, shifts),
+            lambda windows: self.convolution.walked(windows, whole, shifts),
         )
 
     def runs_on(self, target: Target) -> bool:
@@ -127,3 +127,4 @@ class ConvTransposeInt16Helium(ConvTransposeInt16Dsp):
     name = "tinyml_conv_apart_mve_s16"
     convolution = ConvInt16Helium()
     sources = ("conv/conv_apart_mve_s16.c", *convolution.sources)
+    loop_counts = ConvTransposeInt16Dsp.loop_counts

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, Layer
+from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.conv import ConvHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
@@ -92,6 +93,7 @@ class ConvTransposeWide(ConvTransposeInt8):
     name = "tinyml_conv_apart_wide_s8"
     convolution = ConvWide()
     sources = ("conv/conv_apart_wide_s8.c", *convolution.sources)
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposeHalves(ConvTransposeInt8):
@@ -107,6 +109,7 @@ class ConvTransposeHalves(ConvTransposeInt8):
         neighbours_of_parts_fit,
         moderate_sums,
     )
+    loop_counts = ConvTransposeInt8.loop_counts
 
 
 class ConvTransposeDsp(ConvTransposeInt8):
@@ -145,6 +148,10 @@ class ConvTransposeHelium(ConvTransposeInt8):
     def functions(self, layer: Layer[ConvTranspose]) -> tuple[str, ...]:
         return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"
 
+    def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
+        loop = helium.conv_loop(layer)
+        return walked_parts(layer, layer.op, 1, lambda windows: helium_counts.convolution(windows, loop))
+
 
 class ConvTransposeNibbles(ConvTransposeInt8):
     """The same with weights of four bits. The player has a byte for each weight."""
@@ -174,3 +181,4 @@ class ConvTransposeNibblesHalves(ConvTransposeNibbles):
     convolution = ConvNibblesHalves()
     sources = ("conv/conv_apart_nibbles_halves_s8.c", *convolution.sources)
     constraints = (*ConvTransposeNibbles.constraints, int4_weights, right_shifts, moderate_accumulators)
+    loop_counts = ConvTransposeInt8.loop_counts

@@ -23,7 +23,7 @@ from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
-from tinyml.ops.weighted import float_counts, helium, rvv
+from tinyml.ops.weighted import float_counts, helium, rvv, rvv_counts
 from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.float16_weights import float16_table, float16_weights
@@ -61,6 +61,7 @@ from tinyml.ops.weighted.records import (
     weight_zero,
 )
 from tinyml.ops.weighted.stream import TURNS, filter_stream, quads, right_shifts
+from tinyml.ops.weighted.walked import outputs_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
 FOURS = "every 4 filters, then for each of the last"
@@ -266,6 +267,10 @@ class DenseVector(DenseInt8):
         filters = layer.input(1).value
         return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
 
+    def loop_counts(self, layer: Layer[Dense], target: Target) -> Work | None:
+        made = outputs_of(layer)
+        return rvv_counts.dense(*loop_counts.matrix_of(layer), made, packed=self.weight_bits == 4)
+
 
 class DenseFourBits(DenseInt8):
     """Weights of four bits, those of four filters in an int16; supports any weight zero point."""
@@ -344,6 +349,8 @@ class DenseFourBitsVector(DenseVector):
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
 
+    loop_counts = DenseVector.loop_counts
+
 
 class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
@@ -383,6 +390,8 @@ class DenseFloat16(DenseFloat):
 
     def weights(self, filters: Array, sheet: Sheet) -> str:
         return float16_table(sheet, "weights", float_tiles(filters), TILE_WORDS)
+
+    loop_counts = DenseFloat.loop_counts
 
 
 register_kernels(

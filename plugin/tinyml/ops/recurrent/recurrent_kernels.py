@@ -12,6 +12,8 @@ from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.work import Work
+from tinyml.ops.recurrent import recurrent_counts
 from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.recurrent_int8 import C0, H0, B, R, RecurrentInt8, W, X, scaling
 from tinyml.ops.shared.quant import quant_of
@@ -112,6 +114,9 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
             self.order(np.pad(self.groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
         )
 
+    def loop_counts(self, layer: Layer[RecurrentInt8], target: Target) -> Work | None:
+        return recurrent_counts.recurrent(layer, self.padding)
+
 
 def _tensors(layer: Layer[RecurrentInt8], sheet: Sheet) -> dict[str, str]:
     """The members of struct tinyml_recurrent_tensors; those that are missing are NULL."""
@@ -192,30 +197,35 @@ class RnnMve(RecurrentMve):
     """RNN with Helium."""
 
     name, cell = "tinyml_rnn_mve_s8", "rnn"
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class GruMve(RecurrentMve):
     """GRU with Helium."""
 
     name, cell = "tinyml_gru_mve_s8", "gru"
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class LstmMve(RecurrentMve):
     """LSTM with Helium."""
 
     name, cell = "tinyml_recurrent_lstm_mve_s8", "lstm"
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class RnnDsp(RecurrentDsp):
     """RNN with DSP instructions."""
 
     name, cell = "tinyml_rnn_dsp_s8", "rnn"
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class GruDsp(RecurrentDsp):
     """GRU with DSP instructions."""
 
     name, cell = "tinyml_gru_dsp_s8", "gru"
+    loop_counts = RecurrentBytes.loop_counts
 
     def groups(self, rows: Array, gates: int) -> Array:
         """By gates, then by cells: all reset gates come before the first candidate."""
@@ -231,24 +241,28 @@ class LstmDsp(RecurrentDsp):
     """LSTM with DSP instructions."""
 
     name, cell = "tinyml_recurrent_lstm_dsp_s8", "lstm"
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class RnnBytes(RecurrentBytes):
     """RNN in plain C."""
 
     name, cell, sources = "tinyml_rnn_s8", "rnn", PLAIN
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class GruBytes(RecurrentBytes):
     """GRU in plain C."""
 
     name, cell, sources = "tinyml_gru_s8", "gru", PLAIN
+    loop_counts = RecurrentBytes.loop_counts
 
 
 class LstmBytes(RecurrentBytes):
     """LSTM in plain C."""
 
     name, cell, sources = "tinyml_recurrent_lstm_s8", "lstm", PLAIN
+    loop_counts = RecurrentBytes.loop_counts
 
 
 register_kernels(

@@ -11,10 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.weighted import float_counts
 from tinyml.ops.weighted.records import (
     constant_weights,
     float_limits,
@@ -23,6 +26,7 @@ from tinyml.ops.weighted.records import (
     matrix,
     small_extents,
 )
+from tinyml.ops.weighted.walked import windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
 WORTHWHILE = 64  # elements; below that it is not worth another kernel
@@ -118,6 +122,9 @@ class DenseByteWeights(Kernel[Weighted]):
         name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
         sheet.call("tinyml_dense_f32_s8", name, sheet.x(), sheet.y())
 
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        return float_counts.dense_one_by_one(layer)
+
 
 class ConvByteWeights(Kernel[Convolution]):
     """Convolution with weights of one byte, in portable C."""
@@ -140,3 +147,7 @@ class ConvByteWeights(Kernel[Convolution]):
         }
         name = sheet.record("struct tinyml_conv_f32_s8", "params", members)
         sheet.call("tinyml_conv_f32_s8", name, sheet.x(), sheet.y())
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        groups = layer.input(0).shape[3] // layer.input(1).shape[3]
+        return float_counts.conv_one_by_one(layer, windows_of(layer, groups))

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer
 from tinyml.ops.framework.work import Work
@@ -26,6 +28,12 @@ def limited(layer: Layer[Weighted], count: int) -> Work:
     if low > -math.inf:
         return {"outputs within a limit": count, "fours within a limit": groups_of(count, 4)}
     return {}
+
+
+def used(layer: Layer[Weighted]) -> float:
+    """The share of weights that are not zero: without an FPU, products with zero and their sums are short."""
+    weights = layer.input(1)
+    return np.count_nonzero(weights.value) / max(weights.elements, 1) if weights.is_constant else 1.0
 
 
 def filters(count: int, rows: int, elements: int, windows: int, two: bool) -> Work:
@@ -57,6 +65,7 @@ def dense(layer: Layer[Weighted]) -> Work:
         {"calls": 1},
         filters(outputs, 1, inputs, rows // 2, True) if rows > 1 else {},
         filters(outputs, 1, inputs, 1, False) if rows % 2 else {},
+        {"products": rows * inputs * outputs * used(layer)},
         limited(layer, layer.output.elements),
     )
 
@@ -120,22 +129,31 @@ def _block(rows: Block, cols: Block, compute: Compute) -> Work:
 def conv(layer: Layer[Weighted], windows: Windows) -> Work:
     """conv_f32.c."""
     group_in, group_out = windows.in_c // windows.groups, windows.out_c // windows.groups
+    nonzero = used(layer) * windows.out_c * group_in
 
     def compute(rows: int, taps: int, each: int, two: bool) -> Work:
         at_once = rows == 0 or (windows.groups == 1 and (windows.cols.dilation == 1 or taps == 1))
         calls = 1 if at_once else rows * taps
         run = taps * group_in if at_once else group_in
         one = filters(group_out, rows if at_once else 1, run, each, two)
-        return together({"computed": 1, "groups": windows.groups}, times(windows.groups * calls, one))
+        products = each * (2 if two else 1) * rows * taps * nonzero
+        found = {"computed": 1, "groups": windows.groups, "products": products}
+        return together(found, times(windows.groups * calls, one))
 
     return together(over_windows(windows, compute), limited(layer, layer.output.elements))
 
 
-def depthwise(windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
-    """depthwise_conv_f32.c, without limits. ``vectors``: tiles of four may have fewer channels."""
+def depthwise(layer: Layer[Weighted], windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
+    """depthwise_conv_f32.c. ``vectors``: tiles of four may have fewer channels."""
+    nonzero = used(layer) * windows.out_c
 
     def compute(rows: int, taps: int, each: int, two: bool) -> Work:
-        found: dict[str, float] = {"computed": 1, "windows": each}
+        found: dict[str, float] = {
+            "computed": 1,
+            "windows": each,
+            "outputs": each * windows.out_c,
+            "products": each * rows * taps * nonzero,
+        }
         left = windows.out_c
         several = windows.out_c != windows.in_c
         for size in (1,) if several else tiles:
@@ -149,7 +167,38 @@ def depthwise(windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
             }
         return found
 
-    return over_windows(windows, compute)
+    return together(over_windows(windows, compute), limited(layer, layer.output.elements))
+
+
+def dense_one_by_one(layer: Layer[Weighted]) -> Work:
+    """dense_f32_s8.c."""
+    outputs, inputs = layer.input(1).shape
+    rows = layer.output.elements // outputs
+    return {
+        "calls": 1,
+        "rows": rows,
+        "outputs": rows * outputs,
+        "elements": rows * outputs * inputs,
+        "products": rows * outputs * inputs * used(layer),
+    }
+
+
+def conv_one_by_one(layer: Layer[Weighted], windows: Windows) -> Work:
+    """conv_f32_s8.c: every filter at every position."""
+    rows, cols, outputs = windows.rows, windows.cols, windows.batches * windows.out_c
+    depth = windows.in_c // windows.groups
+    whole = cols.dilation == 1 and windows.groups == 1
+    runs = sum(end > first for first, end in cols.spans) if whole else cols.taps
+    elements = outputs * rows.taps * cols.taps * depth
+    return {
+        "calls": 1,
+        "positions": windows.batches * windows.positions,
+        "outputs": outputs * windows.positions,
+        "rows of taps": outputs * rows.taps * cols.out,
+        "runs": outputs * rows.taps * runs,
+        "elements": elements,
+        "products": elements * used(layer),
+    }
 
 
 def into_float(layer: Layer[Weighted], times_each: int, inputs: int, count: int, weight_zero: bool) -> Work:

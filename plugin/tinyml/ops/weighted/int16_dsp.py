@@ -16,7 +16,7 @@ from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import clamp_range
-from tinyml.ops.weighted import int16_counts
+from tinyml.ops.weighted import int16_counts, int16_helium_counts
 from tinyml.ops.weighted.int16 import (
     ConvInt16,
     DenseInt16,
@@ -25,7 +25,7 @@ from tinyml.ops.weighted.int16 import (
     wide_bias,
 )
 from tinyml.ops.weighted.records import constant_weights, geometry, matrix, rounding, small_extents
-from tinyml.ops.weighted.walked import windows_of
+from tinyml.ops.weighted.walked import Windows, windows_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_sums
 
 WINDOWS = 4
@@ -185,7 +185,11 @@ class ConvInt16Dsp(Kernel[Convolution]):
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
         shifts = whole_factors(layer, self.factor_bits) is None
         left = groups_of(layer) // together(layer, self.joining)
-        return int16_counts.convolution_with_dsp(windows_of(layer, left), positive(layer), shifts)
+        return self.walked(windows_of(layer, left), positive(layer), shifts)
+
+    def walked(self, windows: Windows, whole: bool, shifts: bool) -> Work:
+        """How often the loops run for these windows. ``whole``: no output is negative."""
+        return int16_counts.convolution_with_dsp(windows, whole, shifts)
 
 
 class ConvInt16Helium(ConvInt16Dsp):
@@ -213,6 +217,11 @@ class ConvInt16Helium(ConvInt16Dsp):
         filled = np.pad(rows, ((0, 0), (0, count % 2), (0, -size % self.whole)))
         pairs = filled.reshape(groups, -1, 2, filled.shape[2] // self.whole, self.whole)
         return sheet.table(name, pairs.transpose(0, 1, 3, 2, 4).reshape(-1), holds=VECTOR_BYTES)
+
+    loop_counts = ConvInt16Dsp.loop_counts
+
+    def walked(self, windows: Windows, whole: bool, shifts: bool) -> Work:
+        return int16_helium_counts.convolution(windows, shifts)
 
 
 class DepthwiseConvInt16Dsp(Kernel[Convolution]):
@@ -266,6 +275,9 @@ class DepthwiseConvInt16Helium(DepthwiseConvInt16Dsp):
 
     def runs_on(self, target: Target) -> bool:
         return target.mve
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return int16_helium_counts.depthwise(windows_of(layer))
 
 
 class DenseInt16Dsp(Kernel[Weighted]):

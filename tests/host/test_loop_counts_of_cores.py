@@ -1,0 +1,104 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of kernels for one kind of core run: 32 registers, vectors, two windows in a word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.host.test_loop_counts import counts, layer_of
+from tinyml.ops.conv import helium_counts
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.weighted import int16_helium_counts
+from tinyml.ops.weighted.walked import Axis, Windows
+
+
+def windows(rows: Axis, cols: Axis, in_c: int, out_c: int) -> Windows:
+    return Windows(rows, cols, 1, in_c, out_c)
+
+
+@pytest.mark.parametrize("positions, fours, of_two", [(8, 2, 0), (9, 2, 1), (10, 2, 1), (11, 3, 0)])
+def test_last_windows_of_four_by_four(positions: int, fours: int, of_two: int) -> None:
+    """A last block of one or two windows has a loop of its own, one of three has not."""
+    layer = layer_of(Conv(), (1, 1, positions + 2, 4), (6, 1, 3, 4))
+    found = counts("tinyml_conv_wide_s8", layer)
+    assert found.get("fours", 0) == fours
+    assert found.get("fours of two windows", 0) == of_two
+    assert found["pairs"] == fours + of_two  # six filters are a four and a pair
+    assert found["words of pairs"] == 3 * (fours + of_two)
+    assert found["outputs"] == 6 * positions
+
+
+def test_vectors_of_risc_v_hold_32_sums_of_a_window_and_16_of_each_of_four() -> None:
+    found = counts("tinyml_dense_rvv_s8", layer_of(Dense(), (2, 10), (33, 10)))
+    assert found["vectors"] == 2 * 2
+    assert found["elements of vectors"] == 2 * 2 * 10
+    layer = layer_of(Conv(pads=(0, 1, 0, 1)), (1, 1, 5, 4), (17, 1, 3, 4))
+    found = counts("tinyml_conv_rvv_s8", layer)
+    assert (found["windows"], found["windows filled"]) == (5, 2)
+    assert (found["vectors of blocks"], found["vectors"]) == (2, 1)
+    assert found["elements of blocks"] == 2 * 3  # twelve elements, four at a time
+
+
+def test_rows_of_a_depthwise_layer_with_vectors_are_read_once() -> None:
+    layer = layer_of(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 6, 40), (1, 3, 3, 40))
+    found = counts("tinyml_depthwise_conv_rvv_s8", layer)
+    assert (found["rows read"], found["rows filled"]) == (5, 2)
+    assert found["vectors"] == 30 * 2
+    assert found["taps"] == 30 * 2 * 9
+    one_row = layer_of(DepthwiseConv(), (1, 3, 3, 40), (1, 3, 3, 40))
+    assert "rows read" not in counts("tinyml_depthwise_conv_rvv_s8", one_row)
+
+
+def test_two_windows_in_a_word() -> None:
+    """Nine positions are three blocks of four windows, of which all are computed."""
+    layer = layer_of(Conv(), (1, 3, 3, 8), (5, 1, 1, 8))
+    found = counts("tinyml_conv_halves_s8", layer)
+    assert found["filters rounded twice"] == 3 * 5
+    assert found["words of filters"] == 3 * 5 * 2
+    assert found["rounds of filters"] == 3 * 5
+
+
+def test_halves_of_an_image_in_a_word() -> None:
+    """Four rows of outputs, two in the upper half; words join rows that are two apart."""
+    layer = layer_of(DepthwiseConv(), (1, 6, 7, 2), (1, 3, 3, 2))
+    found = counts("tinyml_depthwise_halves_s8", layer)
+    assert (found["lines 3x3_twice"], found["windows 3x3_twice"]) == (2 * 2, 2 * 2 * 5)
+    assert found["rows joined"] == 2 * 4
+    assert found["twos joined"] == 2 * 4 * 3
+    assert "rows with one" not in found
+
+
+def test_windows_inside_the_input_are_taken_together() -> None:
+    """Ten windows of a row, of which two have padding: the others in four calls, up to a block of four."""
+    rows, cols = Axis(1, 1, 1, 1, 1, 0), Axis(10, 10, 3, 1, 1, 1)
+    found = helium_counts.convolution(windows(rows, cols, 16, 6), "twice")
+    assert (found["pieces"], found["windows"], found["takes"]) == (2, 8, 3)
+    assert (found["blocks"], found["fours twice"], found["last filters"]) == (3, 6, 3)
+    assert found["vectors taken"] == 8 * 3
+    assert found["runs"] == 2
+
+
+def test_channels_that_fill_no_block_are_computed_with_some_before() -> None:
+    rows = cols = Axis(6, 4, 3, 1, 1, 0)
+    whole = helium_counts.depthwise(windows(rows, cols, 16, 16), "3x3_once", in_place=False)
+    more = helium_counts.depthwise(windows(rows, cols, 20, 20), "3x3_once", in_place=False)
+    assert (whole["blocks 3x3_once"], whole["walks"]) == (16, 4)
+    assert (more["blocks 3x3_once"], more["walks"]) == (32, 8)
+
+
+def test_rows_that_windows_do_not_meet_have_no_taps() -> None:
+    rows, cols = Axis(4, 4, 3, 1, 1, 1), Axis(1, 1, 1, 1, 1, 0)
+    found = int16_helium_counts.depthwise(windows(rows, cols, 12, 12))
+    assert (found["narrow eights"], found["fours"]) == (4, 4)
+    assert found["taps of narrow eights"] == found["taps of fours"] == 2 + 3 + 3 + 2
+
+
+def test_weights_of_zero_are_no_products() -> None:
+    layer = layer_of(Dense(), (1, 8), (4, 8))
+    share = np.count_nonzero(layer.input(1).value) / 32
+    assert 0 < share < 1
+    assert counts("tinyml_dense_f32_s8", layer)["products"] == pytest.approx(32 * share)
