@@ -94,6 +94,25 @@ def test_two_windows_are_copied_at_once_inside_a_row() -> None:
     assert found["windows"] == 4
 
 
+def test_two_windows_of_broken_words_are_copied_at_once_as_bytes() -> None:
+    """3x3 over three channels without padding: three rows of nine bytes, and seven words of the column."""
+    found = counts("tinyml_conv_pairs_s8", layer_of(Conv(), (1, 3, 6, 3), (4, 3, 3, 3)))
+    assert found["blocks"] == 2
+    assert found["rows of both in bytes"] == 6
+    assert found["words of both in bytes"] == 6 * 3
+    assert found["words of columns"] == 2 * 7
+    assert "windows" not in found
+    assert "short rows of both" not in found
+    one = counts("tinyml_conv_pairs_s8", layer_of(Conv(), (1, 3, 6, 1), (4, 3, 3, 1)))
+    assert (one["short rows of both"], one["rows of both in bytes"]) == (6, 6)
+    assert "words of both in bytes" not in one
+
+
+def test_rows_of_a_dense_layer_are_pixels() -> None:
+    dense = counts("tinyml_conv_pairs_s8", layer_of(Dense(), (5, 8), (7, 8)))
+    assert dense == counts("tinyml_conv_pairs_s8", layer_of(Conv(), (1, 1, 5, 8), (7, 1, 1, 8)))
+
+
 def test_depthwise_convolution_channel_by_channel() -> None:
     layer = layer_of(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 6, 3), (1, 3, 3, 3))
     found = counts("tinyml_depthwise_conv_dsp_s8", layer)

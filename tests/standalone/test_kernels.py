@@ -153,6 +153,21 @@ WEIGHTED = {
     "dense": Weighted(Dense(), (1, 100), (13, 100)),
     "dense_rows": Weighted(Dense(clamp=RELU), (3, 37), (8, 37)),
     "dense_zero": Weighted(Dense(), (3, 37), (7, 37), zero=4),
+    **{  # whole and broken blocks of two and of four rows, of which the kernels of convolutions take some
+        f"dense_{'x'.join(map(str, rows))}_rows_{ins}_to_{outs}": Weighted(
+            Dense(clamp=clamp), (*rows, ins), (outs, ins), y_zero=y_zero
+        )
+        for rows, ins, outs, clamp, y_zero in (
+            ((2,), 37, 9, (-np.inf, np.inf), 3),
+            ((4,), 16, 5, RELU, -128),
+            ((5,), 20, 12, (-1.0, 1.0), 0),
+            ((6,), 33, 7, (-np.inf, np.inf), 0),
+            ((7,), 64, 18, RELU, -128),
+            ((16,), 4, 12, (-np.inf, 0.5), 0),
+            ((2, 3), 40, 6, (-np.inf, np.inf), -5),
+            ((3, 1, 3), 2, 4, RELU, 0),
+        )
+    },
     "dense_fine": Weighted(Dense(), (1, 16), (5, 16), scale=0.00003),
     **{  # every number of words that is left of four, every number of filters that is left of six
         f"dense_wide_{outputs}": Weighted(Dense(clamp=clamp), (1, inputs), (outputs, inputs))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -60,6 +60,10 @@ class Transpose(Op):
         return (View(layer.output.name, x.name),) if self.moves_nothing(x.shape) else ()
 
 
+SHORT = 4
+"""Elements of a last axis that are copied without a loop: images have three or four colours."""
+
+
 class TransposeKernel(Kernel[Transpose]):
     """Loops over the output; reads the input with permuted strides."""
 
@@ -73,9 +77,23 @@ class TransposeKernel(Kernel[Transpose]):
         if sheet.plays:
             play_copies(sheet, shape, walks["x"], walks["y"], sheet.x(), sheet.y(), any_order=True)
             return
-        nest = c.nest(shape, walks)
-        with sheet.loops(nest) as index:
-            sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+        nests = _without_short_loop(shape, walks)
+        with sheet.loops(nests[0]):
+            for nest in nests:
+                sheet.line(f"{sheet.y()}[{nest.index['y']}] = {sheet.x()}[{nest.index['x']}];")
+
+
+def _without_short_loop(shape: Sequence[int], walks: Mapping[str, c.Walk]) -> list[c.Nest]:
+    """The same loops with other indices for each element of a short last axis, or one nest of all loops."""
+    whole = c.nest(shape, walks)
+    last = max((axis for axis, extent in enumerate(shape) if extent != 1), default=0)
+    if len(whole.extents) < 2 or whole.extents[-1] > SHORT or whole.extents[-1] != shape[last]:
+        return [whole]
+    outer = (*shape[:last], *(1 for _ in shape[last:]))
+    return [
+        c.nest(outer, {name: replace(walk, offset=i * walk.strides[last]) for name, walk in walks.items()})
+        for i in range(shape[last])
+    ]
 
 
 register_kernels(Transpose, TransposeKernel())

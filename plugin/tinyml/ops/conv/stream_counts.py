@@ -103,24 +103,51 @@ def two_by_two(windows: Windows, filters: Callable[[Windows, int], Work]) -> Wor
     """conv_two_windows_s8.h: both windows of a block are copied at once where neither has padding."""
     columns = Columns(windows)
     blocks = groups_of(windows.positions, 2)
-    adjacent = columns.whole_words and columns.plain
     pixels = windows.is_pointwise
-    both = (blocks if pixels else _both_inside(windows)) if adjacent else 0
-    rows = both * windows.rows.kernel
-    row_words = windows.cols.kernel * windows.in_c // 4
+    both = (blocks if pixels else _both_inside(windows)) if columns.plain else 0
     group = together(
         {
             "groups": 1,
             "blocks": blocks,
-            "blocks that are tried": blocks * adjacent * (not pixels),
-            "rows of both": rows,
-            "words of both": rows * row_words,
-            "odd rows of both": rows * (row_words % 2),
+            "blocks that are tried": blocks * columns.plain * (not pixels),
         },
-        _one_after_the_other(columns, blocks - both, adjacent and _last_inside(windows)),
+        _both_copied(columns, both),
+        _one_after_the_other(columns, blocks - both, columns.plain and _last_inside(windows)),
         filters(windows, blocks),
     )
     return together({"images": windows.batches}, times(windows.batches * windows.groups, group))
+
+
+def _both_copied(columns: Columns, both: int) -> Work:
+    """conv_both_gather(): rows of two windows at once, as words or as bytes that are spread in the end."""
+    windows = columns.windows
+    rows = both * windows.rows.kernel
+    count = windows.cols.kernel * windows.in_c
+    if columns.whole_words:
+        words = count // 4
+        return {
+            "rows of both": rows,
+            "words of both": rows * words,
+            "odd rows of both": rows * (words % 2),
+        }
+    return together(
+        {
+            "rows of both in bytes": rows,
+            "short rows of both": rows * (count < 4),
+            "words of both in bytes": rows * groups_of(count, 4) * (count >= 4),
+        },
+        _spread(columns, both),
+    )
+
+
+def _spread(columns: Columns, blocks: int) -> Work:
+    """conv_both_spread()."""
+    words = columns.words
+    return {
+        "columns of bytes": blocks,
+        "words of columns": blocks * words,
+        "odd columns": blocks * (words % 2),
+    }
 
 
 def _one_after_the_other(columns: Columns, blocks: int, last_with_others: bool) -> Work:
@@ -138,15 +165,7 @@ def _one_after_the_other(columns: Columns, blocks: int, last_with_others: bool) 
         times(-elsewhere, columns.inside()),
         times(twice / windows.positions, columns.collected()),  # about: it is one like the others
     )
-    if columns.whole_words:
-        return alone
-    words = columns.words
-    spread = {
-        "columns of bytes": blocks,
-        "words of columns": blocks * words,
-        "odd columns": blocks * (words % 2),
-    }
-    return together(alone, spread)
+    return alone if columns.whole_words else together(alone, _spread(columns, blocks))
 
 
 def _both_inside(windows: Windows) -> int:

@@ -16,6 +16,7 @@ from tinyml.ops.dense import loop_counts
 from tinyml.ops.dense.cmsis import DENSE_KERNELS, FOUR_BIT_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.dense_float16 import DenseFloat16Sums
+from tinyml.ops.dense.rows import DenseRowsHelium, DenseRowsPairs
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
@@ -402,9 +403,11 @@ register_kernels(
     DenseFourBits(),
     *FOUR_BIT_KERNELS,
     *DENSE_KERNELS,
+    DenseRowsHelium(),
     DenseHelium(),
     DenseSixes(),
     DenseVector(),
+    DenseRowsPairs(),
     DensePairs(),
     DenseDsp(),
     DenseQuads(),

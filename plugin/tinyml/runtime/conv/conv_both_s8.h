@@ -75,12 +75,54 @@ static uint32_t *conv_both_copy(uint32_t *to, const int8_t *first, const int8_t 
 
 #endif /* __ARM_FEATURE_UNALIGNED */
 
-/* Copy the windows at position `at` and at its neighbour, which is 1, -1 or 0 away, unless one
- * extends past the input; returns whether it did. */
-static inline bool conv_both_gather(const struct tinyml_window *w, bool pointwise, const int8_t *x,
-				    int32_t at, int32_t neighbour, uint32_t *columns)
+/* The same for any number of bytes, of which no others are read: as they are, to where the bytes of
+ * both windows are collected. */
+static inline void conv_both_copy_bytes(int8_t *to, int8_t *to_second, const int8_t *first,
+					const int8_t *second, int32_t count)
 {
-	const int32_t in_c = w->in_c, row_bytes = w->in_w * in_c;
+	if (count >= 4) {
+		int32_t i = 0;
+
+		for (; i < count - 4; i += 4) {
+			memcpy(&to[i], &first[i], 4);
+			memcpy(&to_second[i], &second[i], 4);
+		}
+		i = count - 4; /* the last word may overlap the one before */
+		memcpy(&to[i], &first[i], 4);
+		memcpy(&to_second[i], &second[i], 4);
+		return;
+	}
+	if (count > 1) {
+		memcpy(to, first, 2);
+		memcpy(to_second, second, 2);
+	}
+	to[count - 1] = first[count - 1];
+	to_second[count - 1] = second[count - 1];
+}
+
+/* Bytes of the second window are where its column ends: conv_both_copy() just does not overtake
+ * itself. What follows the last byte of a window does not matter: its weights are zero. */
+static inline int8_t *conv_both_bytes(uint32_t *columns, int32_t column)
+{
+	return (int8_t *)&columns[column];
+}
+
+/* Columns from the bytes of both windows. */
+static inline void conv_both_spread(uint32_t *columns, int32_t column)
+{
+	const int8_t *bytes = conv_both_bytes(columns, column);
+
+	conv_both_copy(columns, bytes, bytes - column, column);
+}
+
+/* Copy the windows at position `at` and at its neighbour, which is 1, -1 or 0 away, unless one
+ * extends past the input; returns whether it did. Rows of the windows may be any number of bytes.
+ */
+static inline bool conv_both_gather(const struct tinyml_window *w, bool pointwise, const int8_t *x,
+				    int32_t at, int32_t neighbour, uint32_t *columns,
+				    int32_t column)
+{
+	const int32_t in_c = w->in_c, row_bytes = w->in_w * in_c, count = w->kernel_w * in_c;
 	int32_t apart = neighbour;
 
 	if (pointwise) { /* a window is a pixel of the input */
@@ -97,8 +139,18 @@ static inline bool conv_both_gather(const struct tinyml_window *w, bool pointwis
 		}
 		x += top * row_bytes + left * in_c;
 	}
-	for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
-		columns = conv_both_copy(columns, x, &x[apart * in_c], w->kernel_w * in_c);
+	apart *= in_c;
+	if (in_c % 4 == 0) {
+		for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
+			columns = conv_both_copy(columns, x, &x[apart], count);
+		}
+	} else {
+		int8_t *bytes = conv_both_bytes(columns, column);
+
+		for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes, bytes += count) {
+			conv_both_copy_bytes(bytes, bytes - column, x, &x[apart], count);
+		}
+		conv_both_spread(columns, column);
 	}
 	return true;
 }

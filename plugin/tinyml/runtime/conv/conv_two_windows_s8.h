@@ -22,8 +22,7 @@ static void conv_stream_convolve_group(const struct tinyml_conv_stream_s8 *p, co
 	const int32_t step = direction * w->out_c;
 	uint32_t *columns = scratch;
 	const bool whole_words = g->in_c % 4 == 0;
-	const bool adjacent =
-		whole_words && w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
+	const bool adjacent = w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
 	const bool pointwise = conv_columns_single_pixels(w);
 	int32_t at = p->from_the_end ? positions - 1 : 0;
 
@@ -31,11 +30,9 @@ static void conv_stream_convolve_group(const struct tinyml_conv_stream_s8 *p, co
 	for (int32_t left = positions; left > 0; left -= 2, at += 2 * direction, y += 2 * step) {
 		const int32_t neighbour = left > 1 ? direction : 0;
 
-		if (!adjacent || !conv_both_gather(w, pointwise, x, at, neighbour, columns)) {
-			/* Bytes of the second window are where its column ends: conv_both_copy()
-			 * just does not overtake itself. What follows the last byte of a window
-			 * does not matter: its weights are zero. */
-			int8_t *bytes = (int8_t *)&columns[g->column];
+		if (!adjacent ||
+		    !conv_both_gather(w, pointwise, x, at, neighbour, columns, g->column)) {
+			int8_t *bytes = conv_both_bytes(columns, g->column);
 
 			for (int32_t i = 0; i < WINDOWS; i++) {
 				const struct column column = {&columns[i], bytes - i * g->column,
@@ -44,7 +41,7 @@ static void conv_stream_convolve_group(const struct tinyml_conv_stream_s8 *p, co
 				conv_both_gather_one(p, g, x, at + i * neighbour, column);
 			}
 			if (!whole_words) {
-				conv_both_copy(columns, bytes, bytes - g->column, g->column);
+				conv_both_spread(columns, g->column);
 			}
 		}
 		conv_stream_apply_filters(p, g, columns, y, left, step);
