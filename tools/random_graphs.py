@@ -5,6 +5,7 @@
 python -m tools.random_graphs --count 10000           # C under sanitizers as well: about 0.2 s of CPU each
 python -m tools.random_graphs --count 10000 --no-c    # only the importer, the passes and numpy
 python -m tools.random_graphs --count 400 --kind nnsmith    # models by NNSmith (pip install .[nnsmith])
+python -m tools.random_graphs --count 100 --kind loop --played qemu-cortex-m4    # as data, and as C there
 
 Each failure is printed as a recipe, shrunk to as few operators as show it. Put the fault into tests/ops as a
 case, and the recipe into FOUND of tests/host/test_random_graphs.py.
@@ -15,9 +16,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 
 from tests.random_graphs.check import Tally, check, shrink
-from tests.random_graphs.recipe import KINDS, NNSMITH, recipe
+from tests.random_graphs.played import check_played
+from tests.random_graphs.recipe import KINDS, NNSMITH, Recipe, recipe
+from tinyml import harness
 
 AT_ONCE = 90
 
@@ -30,14 +34,26 @@ def main() -> int:
         "--kind", action="append", choices=[*KINDS, NNSMITH], help="only these kinds (repeatable)"
     )
     parser.add_argument("--no-c", dest="in_c", action="store_false", help="do not compile and run the C")
+    parser.add_argument(
+        "--played",
+        metavar="MACHINE",
+        choices=["host", *harness.MACHINES],
+        help="compare the player with compiled code on a machine instead, in every bit",
+    )
     args = parser.parse_args()
+    if args.played and not args.in_c:
+        parser.error("--played compares with compiled code: leave out --no-c")
+
+    def tried(recipes: Iterable[Recipe]) -> Tally:
+        return check_played(recipes, args.played) if args.played else check(recipes, args.in_c)
+
     kinds = args.kind or KINDS
     tally, begun = Tally(), time.process_time()
     for first in range(0, args.count, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, args.count))
-        found = check((recipe(number, args.seed, kinds) for number in numbers), args.in_c)
+        found = tried(recipe(number, args.seed, kinds) for number in numbers)
         for wrong, why in found.wrong.items():
-            print(f"wrong: {shrink(wrong, args.in_c)}\n  {why}", flush=True)
+            print(f"wrong: {shrink(wrong, tried)}\n  {why}", flush=True)
         tally.add(found)
         print(f"\r{tally}", end="", flush=True)
     print(f"\n{time.process_time() - begun:.0f} s of CPU without the C compiler")

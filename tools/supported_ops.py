@@ -57,11 +57,10 @@ Beyond the operators listed here:
   become one layer again, for one sample or a batch: such a loop has up to {recurrent:,} steps. Any other
   loop is unrolled if that gives up to {layers} layers. If it gives more, the loop stays one: a function
   with a `for` loop, as large for a thousand steps as for ten, whose state does not change its shape; it may
-  contain other loops. The player has none: a model with such a loop needs code. A loop whose body needs the
-  number of the step at compile time is always unrolled, and has up to {copies} steps. If a run decides,
-  there are as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if there are more,
-  the run ends with `TINYML_EBOUND`. What such a loop collects has a count
-  ([docs/detectors.md](detectors.md)).
+  contain other loops. The [player](player.md) plays such loops, too. A loop whose body needs the number of
+  the step at compile time is always unrolled, and has up to {copies} steps. If a run decides, there are
+  as many steps as a `Loop` states at most, or as `--bound NAME=100` states: if there are more, the run ends
+  with `TINYML_EBOUND`. What such a loop collects has a count ([docs/detectors.md](detectors.md)).
 - Operators whose number of results depends on data (`NonMaxSuppression`, `NonZero`, `Compress`, `Unique`,
   `TopK`) have a bound and a count: [docs/detectors.md](detectors.md).
 - Sequences of a known number of tensors (`SplitToSequence`, `SequenceAt`, `ConcatFromSequence`, …) are

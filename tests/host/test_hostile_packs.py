@@ -9,7 +9,7 @@ file because they start from the same packs.
 import pytest
 
 from tests.depth import is_deep
-from tests.support.hostile_packs import available, campaign, rules
+from tests.support.hostile_packs import campaign, rules, with_rules
 from tinyml.base.errors import ToolError
 from tinyml.harness import find_machine
 
@@ -29,7 +29,7 @@ def test_rules_under_sanitizers() -> None:
     counts = rules("host", seed=34, first=0, count=CALLS)
     refused = counts.pop("")
     assert CALLS // 10 < refused < CALLS * 9 // 10, counts
-    assert set(counts) == {kernel.name for kernel in available(find_machine("host"))}
+    assert set(counts) == {kernel.name for kernel in with_rules(find_machine("host"))}
 
 
 def test_generous_rules_are_found() -> None:

@@ -25,8 +25,7 @@ from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import validate_plan
 from tinyml.memory.plan.validate import PlanError
 from tinyml.memory.select import Selected
-from tinyml.pipeline import Options, check_plan, compile_model, program_of
-from tinyml.player.program import UnplayableError
+from tinyml.pipeline import Options, check_plan, compile_model
 from tinyml.reference.session import answers
 
 CHECKED = harness.Options(check_arena=True)
@@ -162,12 +161,6 @@ def test_plans_of_bodies_are_checked() -> None:
     places = {name: first if place == second else place for name, place in loop.plan.places.items()}
     with pytest.raises(PlanError):
         validate_plan(loop.body, loop.selected, replace(loop.plan, places=places))
-
-
-def test_the_player_says_that_it_cannot_play_a_loop() -> None:
-    compiled = compile_model(models.file(models.filter_scan(STEPS)), Options(target="cortex-m4"))
-    with pytest.raises(UnplayableError, match="a loop needs code"):
-        program_of(compiled)
 
 
 def test_estimates_count_every_turn() -> None:

@@ -51,8 +51,12 @@ FAULTS = {
     "depthwise_conv_s8": ("conv/plane_s8.h", "next < end", "next <= end"),
 }
 DEEP_FAULTS = {
-    "player_check": ("player/check.c", "at[1] > left - 2u", "at[1] > left"),
-    "player_call": ("player/check.c", "tinyml_check_plus(way, bytes), alignment", "bytes, alignment"),
+    "player_check": ("player/check.c", "at[1] > check->left - 2u", "at[1] > check->left"),
+    "player_call": (
+        "player/check.c",
+        "bytes = tinyml_check_plus(tinyml_check_times(step, check->turns - 1u), bytes);",
+        "",
+    ),
     "player_open": ("player/open.c", "!open_inside(image, record->shape, 4u * record->rank) ||", ""),
 }
 

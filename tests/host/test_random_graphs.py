@@ -7,11 +7,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.depth import is_deep
 from tests.random_graphs.check import check, shrink
-from tests.random_graphs.recipe import KINDS, TFLITE_OPS, Recipe, recipe
+from tests.random_graphs.played import check_played
+from tests.random_graphs.recipe import KINDS, LOOP_KINDS, TFLITE_OPS, Recipe, recipe
 
 EACH = 56 if is_deep() else 6
 """Of seventeen kinds: 952 models, of which `make test` takes the first tenth."""
@@ -56,4 +59,13 @@ def test_a_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clamp, "evaluate", lambda op, layer, x: (genuine(op, layer, x)[0] + 1,))
     tally = check((recipe(number, 18, ("float",)) for number in range(40)), in_c=False)
     assert tally.wrong
-    assert min(len(shrink(found, in_c=False).steps) for found in tally.wrong) <= 2
+    in_numpy = partial(check, in_c=False)
+    assert min(len(shrink(found, in_numpy).steps) for found in tally.wrong) <= 2
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_random_loops_are_played(kind: str) -> None:
+    """As data, they give every bit that their C gives; the player has a kernel for almost all layers."""
+    tally = check_played((recipe(number, 20, (kind,)) for number in range(EACH)), "host")
+    assert not tally.wrong, "\n".join(f"{found}: {why}" for found, why in tally.wrong.items())
+    assert tally.refused.total() <= -(-EACH // 20), tally.refused

@@ -70,21 +70,21 @@ int main(void)
 	};
 	uint8_t *const memories[] = {(uint8_t *)arena, (uint8_t *)state, (uint8_t *)image, NULL};
 	uint32_t *const call = &image[2];
-	uint32_t work = nondet_unsigned(), words;
-	uintptr_t memory[4];
+	struct player_place place = {.image = (const uint8_t *)image, .level = 0};
+	uint32_t words;
 	int error;
 
 	__CPROVER_havoc_object(image);
 	__CPROVER_assume(CALL_KERNEL(call[0]) != CALL_REPEAT);
-	words = check_call(&check, call, CALL_WORDS, &work, &error);
+	words = check_call(&check, call, CALL_WORDS, &error);
 	if (words == 0u) {
 		return 0;
 	}
 	for (uint32_t i = 0; i < 4u; i++) { /* as player_play() has it */
-		memory[i] = (uintptr_t)memories[i] - ((uintptr_t)i << OPERAND_BITS);
+		place.memory[i] = (uintptr_t)memories[i] - ((uintptr_t)i << OPERAND_BITS);
 	}
-	__CPROVER_assert(player_calls(check.image, memory, call, call + words,
-				      (uint32_t)between(0, (int)check.turns - 1)) == call + words,
+	place.turn[0] = (uint32_t)between(0, (int)check.turns - 1);
+	__CPROVER_assert(player_calls(check.image, &place, call, call + words) == call + words,
 			 "the player takes as many words as the check");
 	return 0;
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,11 +133,11 @@ def widened(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
-def shrink(recipe: Recipe, in_c: bool = True) -> Recipe:
+def shrink(recipe: Recipe, tried: Callable[[Iterable[Recipe]], Tally] = check) -> Recipe:
     """The simplest recipe that still fails, by single changes."""
     for smaller in recipe.smaller():
-        if check([smaller], in_c).wrong:
-            return shrink(smaller, in_c)
+        if tried([smaller]).wrong:
+            return shrink(smaller, tried)
     return recipe
 
 

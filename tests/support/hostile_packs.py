@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from tests.random_layers.batch import batch
+from tests.support import loop_models
 from tests.support.layer_kinds import always_four_bits
 from tests.support.played_layers import small_graphs
-from tinyml import harness
+from tinyml import harness, importers
 from tinyml.base import c
 from tinyml.base.errors import TinymlError, ToolError
 from tinyml.cores.machines import Machine
@@ -62,6 +63,14 @@ SANITIZERS = (
 )
 MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
+LOOP, PER_LOOP = "tinyml_play_loop", 10
+TURNS = 26
+"""A loop with fewer is unrolled."""
+LOOPS = (
+    *(loop_models.filter_scan(TURNS, scan_input_directions=[1, 0], scan_output_directions=[0, 1]),),
+    *(loop_models.counted_loop(TURNS, TURNS - 3), loop_models.nested_loop(4, TURNS)),
+    *(loop_models.settling_loop(None), loop_models.integer_scan(TURNS)),
+)
 BATCHES, LAYERS = range(2), 100
 STATED = ("reads", "writes", "constants")
 """What checks state: ``tinyml_check_reads()`` and so on. rules.c comes between."""
@@ -112,7 +121,7 @@ def seeds(on: str) -> tuple[Seed, ...]:
         names = [kernel.name for kernel in data.kernels]
         if len(data.content) > MOST_BYTES or _work(data.content) > MOST_WORK:
             continue
-        if all(used[name] >= PER_KERNEL for name in names):
+        if all(used[name] >= (PER_LOOP if name == LOOP else PER_KERNEL) for name in names):
             continue
         used.update(names)
         payload = int.from_bytes(data.content[12:16], "little")
@@ -155,6 +164,9 @@ def _small_graphs() -> Iterator[Graph]:
         for case in import_module(f"tests.ops.{file}").CASES:
             yield case.graph()
     yield from small_graphs()
+    for model in LOOPS:
+        bounds = {"settling": TURNS} if model.graph.node[0].name == "settling" else {}
+        yield importers.read(loop_models.file(model), bounds=bounds)
 
 
 def _work(content: bytes) -> int:
@@ -178,7 +190,7 @@ def rules(
     ``short``, calls get so many bytes less than their rules state, as if these were too generous.
     """
     counts = _run("rules", on, seed, first, count, timeout_seconds, (f"-DRULES_SHORT={short}u",))
-    names = ["", *(kernel.name for kernel in _sorted(available(_machine(on))))]
+    names = ["", *(kernel.name for kernel in with_rules(_machine(on)))]
     return {names[number]: calls for number, calls in counts.items()}
 
 
@@ -238,7 +250,10 @@ def _built(
     count: int,
     more: tuple[str, ...],
 ) -> tuple[list[str], dict[str, str]]:
-    packs = seeds(machine.name)
+    packs, kernels = seeds(machine.name), _sorted(available(machine))
+    if what == "rules":
+        kernels = with_rules(machine)
+        packs = tuple(pack for pack in packs if set(pack.kernels) <= set(kernels))
     device = machine.board is not None
     most = {
         "PACKS_MOST_BYTES": max(len(pack.content) for pack in packs),
@@ -246,7 +261,6 @@ def _built(
         "PACKS_MOST_STATE": max(pack.state_bytes for pack in packs),
     }
     flags = _flags(machine)
-    kernels = _sorted(available(machine))
     lines = [*_seeds_source(packs, most), *_tables_source(kernels)]
     (folder / "seeds.c").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "kernels.c").write_text(table(kernels), encoding="utf-8")
@@ -311,6 +325,11 @@ def _tables_source(kernels: Iterable[Playable]) -> Iterator[str]:
 
 def _sorted(kernels: Iterable[Playable]) -> list[Playable]:
     return sorted(kernels, key=lambda kernel: kernel.number)
+
+
+def with_rules(machine: Machine) -> list[Playable]:
+    """Kernels that touch memory by a rule of their own: all but loops, which make calls."""
+    return [kernel for kernel in _sorted(available(machine)) if kernel.name != LOOP]
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tinyml.ops.framework.play_loops import LOOPS
-from tinyml.ops.framework.program import Call, Repeat, Step
+from tinyml.ops.framework.program import Call, Repeat, Step, Turns
 from tinyml.player import records
 from tinyml.player.kernels import KERNELS
 from tinyml.player.layout import Layout
@@ -19,10 +19,15 @@ CALL = 16
 
 def work_of(steps: Sequence[Step]) -> int:
     """Of all calls together."""
-    return sum(
-        step.count * sum(_work(call) for call in step.calls) if isinstance(step, Repeat) else _work(step)
-        for step in steps
-    )
+    return sum(map(_step, steps))
+
+
+def _step(step: Step) -> int:
+    if isinstance(step, Repeat):
+        return step.count * sum(map(_work, step.calls))
+    if isinstance(step, Turns):
+        return step.most * (_work(step.call) + work_of(step.steps))
+    return _work(step)
 
 
 def _work(call: Call) -> int:
@@ -264,6 +269,7 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.FILL_LOOPS: lambda members: 2 * _count(members),
     records.SOFTMAX: lambda members: 16 * _number(members, ".rows", ".depth"),
     records.COPY: lambda members: int(members[".rows"]) * (int(members[".bytes"]) + 1),
+    records.LOOP: lambda members: 0,
     records.FILL: lambda members: int(members[".bytes"]),
     records.LOOKUP: lambda members: int(members[".count"]),
 }

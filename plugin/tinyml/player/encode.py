@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ops.framework.program import Call, Operand, Repeat, Step
+from tinyml.ops.framework.program import Call, Operand, Repeat, Step, Turns
 from tinyml.player.kernels import KERNELS
 from tinyml.player.program import Program
 
-FORMAT = 1
+FORMAT, LOOPS_FORMAT = 1, 2
 HEADER = struct.Struct("<IHHIIIII")
 POSITION_BITS = 30
 WORD = 4
@@ -40,7 +41,9 @@ def encode(program: Program, start: int, work: int, test_step: int) -> Encoded:
     run = _words(program.run, records)
     reset = _words(program.reset, records)
     calls = records.start + len(records.content)
-    header = HEADER.pack(0, FORMAT, test_step, work, calls, len(run), calls + WORD * len(run), len(reset))
+    loops = any(isinstance(step, Turns) for step in (*program.run, *program.reset))
+    version = LOOPS_FORMAT if loops else FORMAT
+    header = HEADER.pack(0, version, test_step, work, calls, len(run), calls + WORD * len(run), len(reset))
     words = struct.pack(f"<{len(run) + len(reset)}I", *run, *reset)
     return Encoded(header + bytes(constants) + bytes(records.content) + words, len(constants))
 
@@ -76,21 +79,29 @@ class _Records:
         return operand.memory << POSITION_BITS | position
 
 
-def _words(steps: Sequence[Step], records: _Records) -> list[int]:
+def _words(steps: Sequence[Step], records: _Records, level: int = 0) -> list[int]:
+    """``level``: loops around the steps."""
     words: list[int] = []
     for step in steps:
         if isinstance(step, Repeat):
-            body = [word for call in step.calls for word in _call(call, records)]
+            body = [word for call in step.calls for word in _call(call, records, level)]
             words += [step.count << 16, len(body), *body]
+        elif isinstance(step, Turns):
+            body = _words(step.steps, records, level + 1)
+            record = replace(step.call.record, members={**step.call.record.members, ".words": str(len(body))})
+            words += [*_call(replace(step.call, record=record), records, level), *body]
         else:
-            words += _call(step, records)
+            words += _call(step, records, level)
     return words
 
 
-def _call(call: Call, records: _Records) -> list[int]:
+def _call(call: Call, records: _Records, level: int) -> list[int]:
     kernel = KERNELS[call.function]
     assert len(call.operands) == kernel.operands, call
-    stepped = any(operand.step for operand in call.operands)
+    steps = [operand.step for operand in call.operands]
+    for loop in range(level):
+        steps += [(*operand.loops, *(0,) * level)[loop] for operand in call.operands]
+    stepped = any(steps)
     head = kernel.number | len(call.operands) << 10 | int(stepped) << 13 | call.layer << 16
     words = [head, records.position(call), *(records.operand(operand) for operand in call.operands)]
-    return words + [operand.step & 0xFFFFFFFF for operand in call.operands] if stepped else words
+    return words + [step & 0xFFFFFFFF for step in steps] if stepped else words

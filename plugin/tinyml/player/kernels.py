@@ -22,6 +22,8 @@ from tinyml.player import (
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
 
+LOOP = 0
+"""Repeats the calls that follow: see <tinyml/play_loop.h>."""
 WINDOW = ("window.c", "nest.c")
 
 
@@ -141,6 +143,7 @@ _WHOLE = replace(
 )
 
 _ALL = (
+    own(LOOP, "loop", records.LOOP, 1, "play_loop.c", needs=(), family="loops"),
     _bytes(1, "copy", records.COPY, 2),
     _bytes(2, "fill", records.FILL, 1),
     _bytes(3, "lookup", records.LOOKUP, 2),

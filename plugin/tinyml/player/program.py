@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
 from tinyml.ir.branches import guards
 from tinyml.ir.interpreter import initial_state
-from tinyml.memory.plan import Plan, Region
+from tinyml.memory.loops.placed import PlacedLoop
+from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Table, Tables, input_parameter, output_parameter
 from tinyml.ops.framework.play_sheet import NotPlayableError, PlaySheet
-from tinyml.ops.framework.program import Call, Memory, Operand, Repeat, Step
+from tinyml.ops.framework.program import Call, Memory, Operand, Step, calls_of
+from tinyml.ops.framework.sheet import LayerCall
 from tinyml.player.kernels import KERNELS
 
 STATE_ALIGNMENT = 16  # TINYML_ARENA_ALIGNMENT
@@ -36,8 +38,7 @@ class Program:
 
     def calls(self) -> Iterator[Call]:
         """Every call once, in the order of the program."""
-        for step in (*self.reset, *self.run):
-            yield from step.calls if isinstance(step, Repeat) else (step,)
+        yield from calls_of((*self.reset, *self.run))
 
 
 class UnplayableError(UnsupportedError):
@@ -85,8 +86,15 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
 
 
 def _layer(
-    step: int, chosen: Selected, prefix: str, places: _Places, target: Target, tables: Tables
+    step: int,
+    chosen: Selected,
+    prefix: str,
+    places: _Places | _PlacesInside,
+    target: Target,
+    tables: Tables,
+    around: _LayerSheet | None = None,
 ) -> list[Step]:
+    """``around``: the loop that the layer is in."""
     layer, plan = chosen.layer, places.plan
     shared = plan.shared.get(step, frozenset())
     where = {
@@ -96,8 +104,8 @@ def _layer(
     }
     where |= {output_parameter(layer, i): places.operand(t) for i, t in enumerate(layer.outputs)}
     if step in plan.scratch:
-        where["scratch"] = Operand(Memory.ARENA, plan.scratch[step])
-    sheet = PlaySheet(
+        where["scratch"] = places.scratch(plan.scratch[step])
+    sheet = _LayerSheet(
         layer,
         target,
         prefix,
@@ -105,19 +113,52 @@ def _layer(
         step in plan.backwards,
         tables,
         where=where,
-        step=step,
+        step=step if around is None else around.step,
         kernel=chosen.kernel.name,
+        level=0 if around is None else around.level + 1,
     )
     chosen.kernel.play(layer, sheet)
-    for call in _flat(sheet.steps):
+    for call in calls_of(sheet.steps):
         if call.function not in KERNELS:
             raise NotPlayableError(f"the player does not call {call.function}")
     return sheet.steps
 
 
-def _flat(steps: Sequence[Step]) -> Iterator[Call]:
-    for step in steps:
-        yield from step.calls if isinstance(step, Repeat) else (step,)
+@dataclass
+class _LayerSheet(PlaySheet):
+    """The sheet of a layer, in which there can be loops of layers."""
+
+    def calls(self, part: PlacedLoop, where: Callable[[Tensor | None, Location], str]) -> list[LayerCall]:
+        """Note the calls; there is nothing left to write."""
+        places = _PlacesInside(self, part.plan, where)
+        names = layer_names(self.prefix, [one.layer for one in part.selected])
+        conditions = guards(part.body)
+        for step, (chosen, name) in enumerate(zip(part.selected, names, strict=True)):
+            if step in part.plan.free:
+                continue
+            try:
+                if conditions[step]:
+                    raise NotPlayableError("it runs only under a condition")
+                self.steps += _layer(step, chosen, name, places, self.target, self.model_tables, self)
+            except NotPlayableError as error:
+                layer = f"{chosen.layer.op.label()} {short(chosen.layer.name)!r}"
+                raise NotPlayableError(f"in its body, {layer}: {error.message}") from None
+        return []
+
+
+class _PlacesInside:
+    """Where tensors of the body of a loop are, as operands of calls."""
+
+    def __init__(
+        self, sheet: _LayerSheet, plan: Plan, where: Callable[[Tensor | None, Location], str]
+    ) -> None:
+        self.sheet, self.plan, self.where = sheet, plan, where
+
+    def operand(self, tensor: Tensor) -> Operand:
+        return self.sheet.where[self.where(tensor, self.plan.places[tensor.name])]
+
+    def scratch(self, offset: int) -> Operand:
+        return self.sheet.where[self.where(None, Location(Region.ARENA, 0, offset))]
 
 
 def state_starts(graph: Graph) -> list[int]:
@@ -142,6 +183,9 @@ class _Places:
         if place.region is Region.STATE:
             return Operand(Memory.STATE, self.starts[place.index] + place.offset, element_bytes=size)
         return Operand(Memory.ARENA, place.offset, element_bytes=size)
+
+    def scratch(self, offset: int) -> Operand:
+        return Operand(Memory.ARENA, offset)
 
     def updates(self) -> list[Step]:
         """State that is computed elsewhere is copied at the end of a run."""

@@ -67,6 +67,7 @@ POOL = Layout((*WINDOW, "h .shift", "h .out_min", "h .out_max", "i .factor", "i 
 SOFTMAX = Layout(("i .rows", "i .depth", "i .multiplier", "i .left_shift", "i .least_difference"))
 COPY = Layout(("I .rows", "I .bytes", "I .from_step", "I .to_step"))
 FILL = Layout(("I .bytes", "I .value"))
+LOOP = Layout(("I .turns", "I .words", "I .bounded"))
 LOOKUP = Layout(("I .count", "I* .table"))
 
 

@@ -12,7 +12,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType
 from tinyml.ops.framework.program import Memory
 from tinyml.player.encode import HEADER, POSITION_BITS, checksum
-from tinyml.player.kernels import BY_NUMBER
+from tinyml.player.kernels import BY_NUMBER, LOOP
 from tinyml.player.playable import Playable
 from tinyml.slots import image
 from tinyml.slots.version import Version
@@ -28,8 +28,10 @@ class ReadCall:
     layer: int
     record: dict[str, int | float]
     operands: tuple[tuple[Memory, int], ...]
-    steps: tuple[int, ...]
+    steps: tuple[int, ...]  # what a turn of a repetition adds to each
     turns: int
+    level: int  # loops around the call
+    ways: tuple[tuple[int, ...], ...]  # the same as `steps` for each of these loops
 
 
 @dataclass(frozen=True)
@@ -132,24 +134,31 @@ def _port(content: bytes, position: int) -> ReadPort:
     )
 
 
-def _calls(content: bytes, words: Sequence[int], turns: int = 1) -> Iterator[ReadCall]:
+def _calls(content: bytes, words: Sequence[int], turns: int = 1, level: int = 0) -> Iterator[ReadCall]:
     at = 0
     while at < len(words):
         head, second = words[at], words[at + 1]
         number, count, stepped = head & 0x3FF, head >> 10 & 7, bool(head & 0x2000)
-        if number == 0:
-            yield from _calls(content, words[at + 2 : at + 2 + second], head >> 16)
+        if number == LOOP and count == 0:
+            yield from _calls(content, words[at + 2 : at + 2 + second], head >> 16, level)
             at += 2 + second
             continue
         kernel = BY_NUMBER[number]
         operands = words[at + 2 : at + 2 + count]
-        steps = words[at + 2 + count : at + 2 + 2 * count] if stepped else (0,) * count
+        after = at + 2 + count * (1 + (1 + level) * stepped)
+        steps = words[at + 2 + count : after] if stepped else (0,) * count * (1 + level)
+        record = kernel.record.decode(content, second)
         yield ReadCall(
             kernel,
             head >> 16,
-            kernel.record.decode(content, second),
+            record,
             tuple((Memory(o >> POSITION_BITS), o & ((1 << POSITION_BITS) - 1)) for o in operands),
-            tuple(steps),
+            tuple(steps[:count]),
             turns,
+            level,
+            tuple(tuple(steps[i : i + count]) for i in range(count, len(steps), count)),
         )
-        at += 2 + count * (1 + stepped)
+        at = after
+        if number == LOOP:
+            at += int(record[".words"])
+            yield from _calls(content, words[after:at], 1, level + 1)

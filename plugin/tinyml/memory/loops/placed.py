@@ -11,7 +11,7 @@ overwritten before its last reader, or that does not leave every state with its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
@@ -20,7 +20,7 @@ from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet, over_inputs, register_kernels
 from tinyml.ops.framework.loop import Loop
-from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.framework.play_sheet import PLAYED_LOOPS, NotPlayableError, PlaySheet
 
 SCRATCH_ALIGNMENT = 16
 """That of an arena, which the kernels of the body rely on."""
@@ -92,16 +92,21 @@ class LoopOfLayers(Kernel[PlacedLoop]):
         return _all(one.kernel.functions(one.layer) for one in layer.op.selected)
 
     def play(self, layer: Layer[PlacedLoop], sheet: Sheet) -> None:
-        raise NotPlayableError("a loop needs code, which a model without code cannot have")
+        op = layer.op
+        assert isinstance(sheet, PlaySheet)
+        if sheet.level == PLAYED_LOOPS:
+            raise NotPlayableError(f"it is the innermost of more than {PLAYED_LOOPS} loops")
+        places = _PlayedPlaces(layer, sheet)
+        self._begin(layer, sheet)
+        with sheet.turns(op.steps, sheet.y(0) if op.asks else "NULL", op.bounded):
+            sheet.calls(op, places)
+            for copy in self._copies(layer, sheet, places):
+                sheet.copy(*copy)
 
     def emit(self, layer: Layer[PlacedLoop], sheet: Sheet) -> None:
         op, places = layer.op, _Places(layer, sheet)
         calls = sheet.calls(op, places)
-        copies = [
-            (places(update, op.plan.places[update.name]), sheet.y(i), update.bytes)
-            for i, state in enumerate(op.body.states)
-            if op.plan.places[(update := op.body.tensors[state.update]).name] != op.plan.places[state.tensor]
-        ]
+        copies = self._copies(layer, sheet, places)
         if places.buffers:
             sheet.divide_scratch()
         for name, (c_type, offset) in sorted(places.buffers.items(), key=lambda item: item[1][::-1]):
@@ -110,11 +115,7 @@ class LoopOfLayers(Kernel[PlacedLoop]):
             sheet.line("int status;")
         sheet.may_fail |= op.bounded
         sheet.line()
-        for i, state in enumerate(op.body.states):
-            self._begin(layer, sheet, i, op.body.tensors[state.tensor])
-        if op.asks:  # there may be fewer rows than room
-            for i in range(len(op.body.states), len(layer.outputs)):
-                sheet.clear(sheet.y(i), layer.outputs[i].bytes)
+        self._begin(layer, sheet)
         with sheet.loop("turn", op.steps):
             if op.asks:
                 with sheet.block(f"if (!{sheet.y(0)}[0]) {{"):
@@ -128,13 +129,29 @@ class LoopOfLayers(Kernel[PlacedLoop]):
         elif sheet.may_fail:
             sheet.line("return 0;")
 
-    def _begin(self, layer: Layer[PlacedLoop], sheet: Sheet, index: int, state: Tensor) -> None:
-        """A state gets its first value."""
-        first = layer.input(index)
-        if first.is_constant and not any(first.value.tobytes()):
-            sheet.clear(sheet.y(index), state.bytes)
-        else:
-            sheet.copy(sheet.x(index), sheet.y(index), state.bytes)
+    def _begin(self, layer: Layer[PlacedLoop], sheet: Sheet) -> None:
+        """What is done before the first turn: states get their first values."""
+        states = layer.op.body.states
+        for index, state in enumerate(states):
+            first, size = layer.input(index), layer.op.body.tensors[state.tensor].bytes
+            if first.is_constant and not any(first.value.tobytes()):
+                sheet.clear(sheet.y(index), size)
+            else:
+                sheet.copy(sheet.x(index), sheet.y(index), size)
+        if layer.op.asks:  # there may be fewer rows than room
+            for i in range(len(states), len(layer.outputs)):
+                sheet.clear(sheet.y(i), layer.outputs[i].bytes)
+
+    def _copies(
+        self, layer: Layer[PlacedLoop], sheet: Sheet, places: Callable[[Tensor | None, Location], str]
+    ) -> list[tuple[str, str, int]]:
+        """New values of states that were computed elsewhere: from, to, bytes."""
+        body, known = layer.op.body, layer.op.plan.places
+        return [
+            (places(update, known[update.name]), sheet.y(i), update.bytes)
+            for i, state in enumerate(body.states)
+            if known[(update := body.tensors[state.update]).name] != known[state.tensor]
+        ]
 
 
 class _Places:
@@ -165,6 +182,31 @@ class _Places:
             return _at(array, offset)
         row = op.body.tensors[op.body.inputs[index]].elements
         return _at(array, offset, _turn(op, row, index in op.last_first))
+
+
+class _PlayedPlaces:
+    """The same for a player, as names of operands."""
+
+    def __init__(self, layer: Layer[PlacedLoop], sheet: PlaySheet) -> None:
+        self.op, self.sheet = layer.op, sheet
+
+    def __call__(self, tensor: Tensor | None, place: Location) -> str:
+        """``tensor`` None: scratch memory of a layer."""
+        op, sheet = self.op, self.sheet
+        if place.region is Region.ARENA:
+            return sheet.inside(sheet.scratch, place.offset, tensor.dtype.bytes if tensor is not None else 1)
+        assert tensor is not None, "scratch memory is in the arena"
+        offset, index, states = place.offset // tensor.dtype.bytes, place.index, len(op.body.states)
+        if place.region is Region.STATE:
+            return sheet.part(sheet.y(index), offset, 0)
+        output = place.region is Region.OUTPUT
+        name = sheet.y(states + index) if output else sheet.x(states + index)
+        if not output and index >= op.sequences:
+            return sheet.part(name, offset, 0)
+        row = op.body.tensors[(op.body.outputs if output else op.body.inputs)[index]].elements
+        if index in (op.rows_last_first if output else op.last_first):
+            return sheet.part(name, (op.steps - 1) * row + offset, -row)
+        return sheet.part(name, offset, row)
 
 
 def _turn(op: Loop, row: int, last_first: bool) -> str:

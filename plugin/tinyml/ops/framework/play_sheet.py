@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 
 from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ops.framework.kernel import Record, Sheet
-from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step
+from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
 
 ELEMENT_BYTES = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "int32_t": 4, "float": 4, "void": 1}
+PLAYED_LOOPS = 4
+"""Inside one another, at most: TINYML_PLAY_LOOPS."""
 POINTER = "&tinyml_"  # how the name of a loop of a kernel begins, as an argument
 
 
@@ -29,6 +31,7 @@ class PlaySheet(Sheet):
     steps: list[Step] = field(default_factory=list)
     step: int = 0  # the number of the layer
     kernel: str = ""
+    level: int = 0  # loops around the layer
 
     def call(self, function: str, record: str, *operands: str) -> None:
         loops = [operand for operand in operands if operand.startswith(POINTER)]
@@ -73,6 +76,28 @@ class PlaySheet(Sheet):
         assert len(calls) == len(self.steps), "repetitions are not nested"
         self.steps = [*outer, Repeat(count, calls)]
 
+    @contextmanager
+    def turns(self, most: int, condition: str, bounded: bool) -> Iterator[None]:
+        """A loop around what is noted inside; ``condition``: an operand, or NULL."""
+        outer, self.steps = self.steps, []
+        yield
+        record = Record("tinyml_play_loop", "", {".turns": str(most), ".bounded": str(int(bounded))})
+        call = Call("tinyml_play_loop", record, (self._operand(condition),), self.step)
+        self.steps = [*outer, Turns(call, self.steps)]
+
+    def inside(self, pointer: str, offset: int, element_bytes: int) -> str:
+        """A place ``offset`` bytes after another one, with elements of its own."""
+        name = f"{pointer} + {offset} bytes of {element_bytes}"
+        place = self._operand(pointer)
+        self.where[name] = replace(place, position=place.position + offset, element_bytes=element_bytes)
+        return name
+
+    def part(self, pointer: str, offset: int, step: int) -> str:
+        """What a turn works on: ``offset`` elements from a place, and ``step`` more in each turn."""
+        name = f"{pointer} + {offset} + turn * {step}"
+        self.where[name] = self._operand(pointer).turned(self.level, offset, step)
+        return name
+
     def move(self, buffer: str, start: int, count: int, element_bytes: int) -> None:
         source = self.element(buffer, start, 0)
         self.copy(source, buffer, count * element_bytes)
@@ -81,6 +106,8 @@ class PlaySheet(Sheet):
         self, source: str, target: str, size: int, rows: int = 1, steps: tuple[int, int] = (0, 0)
     ) -> None:
         """Copy ``rows`` of ``size`` bytes, with these distances in source and target."""
+        if rows == 1 and self._operand(source) == self._operand(target):
+            return
         members: dict[str, object] = {
             ".rows": rows,
             ".bytes": size,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from enum import IntEnum
 
@@ -22,13 +23,17 @@ class Memory(IntEnum):
 
 @dataclass(frozen=True)
 class Operand:
-    """A place in memory. ``step`` is what a turn of a repetition adds to the position."""
+    """A place in memory. ``step`` is what a turn of a repetition adds to the position.
+
+    ``loops`` are the same for the loops around the call, the outermost one first, as far as there are any.
+    """
 
     memory: Memory
     position: int = 0
     step: int = 0
     element_bytes: int = 1
     table: str = ""  # the name of a constant, whose position is not known yet
+    loops: tuple[int, ...] = ()
 
     def moved(self, elements: int, step: int) -> Operand:
         return replace(
@@ -36,6 +41,11 @@ class Operand:
             position=self.position + elements * self.element_bytes,
             step=self.step + step * self.element_bytes,
         )
+
+    def turned(self, level: int, elements: int, step: int) -> Operand:
+        """The same in a loop with ``level`` loops around it, each turn of which adds ``step`` elements."""
+        before = (*self.loops, *(0,) * (level - len(self.loops)))
+        return replace(self.moved(elements, 0), loops=(*before, step * self.element_bytes))
 
 
 NULL = Operand(Memory.NOTHING)
@@ -59,4 +69,29 @@ class Repeat:
     calls: list[Call] = field(default_factory=list)
 
 
-Step = Call | Repeat
+@dataclass
+class Turns:
+    """A loop: what ``call`` makes again, until its operand, a condition, is 0."""
+
+    call: Call
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def most(self) -> int:
+        """How many turns there can be."""
+        return int(self.call.record.members[".turns"])
+
+
+Step = Call | Repeat | Turns
+
+
+def calls_of(steps: Iterable[Step]) -> Iterator[Call]:
+    """Every call once, in the order of the program."""
+    for step in steps:
+        if isinstance(step, Call):
+            yield step
+        elif isinstance(step, Repeat):
+            yield from step.calls
+        else:
+            yield step.call
+            yield from calls_of(step.steps)

@@ -31,7 +31,7 @@ static bool check_inside(const struct tinyml_check *check, uint32_t memory, uint
 static void check_operand(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
 			  uint32_t alignment, uint32_t last)
 {
-	uint32_t word, step = 0, way;
+	uint32_t word, step = 0;
 
 	if (operand >= check->count) {
 		check->wrong = true;
@@ -42,11 +42,14 @@ static void check_operand(struct tinyml_check *check, uint32_t operand, uint32_t
 	if (check->steps != NULL) {
 		step = check->steps[operand];
 	}
-	way = tinyml_check_times(step, check->turns - 1u);
-	tinyml_check_that(check,
-			  OPERAND_MEMORY(word) <= last && (step & (alignment - 1u)) == 0u &&
-				  check_inside(check, OPERAND_MEMORY(word), OPERAND_POSITION(word),
-					       tinyml_check_plus(way, bytes), alignment));
+	bytes = tinyml_check_plus(tinyml_check_times(step, check->turns - 1u), bytes);
+	tinyml_check_that(check, OPERAND_MEMORY(word) <= last && bytes <= INT32_MAX &&
+					 (step & (alignment - 1u)) == 0u &&
+					 check_inside(check, OPERAND_MEMORY(word),
+						      OPERAND_POSITION(word), bytes, alignment));
+	if (check->level != 0u) {
+		check->around(check, operand, bytes, alignment);
+	}
 }
 
 void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
@@ -80,11 +83,11 @@ void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint3
 
 /* One call; returns its words, or 0 with the error in *error. */
 static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint32_t left,
-			   uint32_t *work, int *error)
+			   int *error)
 {
 	const uint32_t number = CALL_KERNEL(at[0]);
 	const struct tinyml_play_kernel *kernel;
-	uint32_t words;
+	uint32_t words, work;
 
 	*error = TINYML_SLOT_KERNEL;
 	if (number >= tinyml_play_index_count || tinyml_play_index[number] == 0u) {
@@ -93,7 +96,7 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 	kernel = &tinyml_play_kernels[tinyml_play_index[number]];
 	*error = TINYML_SLOT_CALL;
 	check->count = CALL_COUNT(at[0]);
-	words = 2u + check->count * (CALL_STRIDED(at[0]) ? 2u : 1u);
+	words = 2u + check->count * (CALL_STRIDED(at[0]) ? 2u + check->level : 1u);
 	if (words > left || check->count != kernel->operands) {
 		return 0;
 	}
@@ -106,9 +109,9 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 		return 0;
 	}
 	check->record = check->image + at[1];
-	*work = tinyml_check_plus(
-		*work, tinyml_check_times(tinyml_check_plus(kernel->check(check), TINYML_PLAY_WORK),
-					  check->turns));
+	check->left -= words;
+	work = tinyml_check_plus(kernel->check(check), TINYML_PLAY_WORK);
+	check->work = tinyml_check_plus(check->work, tinyml_check_times(work, check->turns));
 	return check->wrong || check->stated != (1u << check->count) - 1u ? 0u : words;
 }
 
@@ -119,35 +122,43 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 {
 	const uint32_t *at;
 	uint32_t repeated = 0; /* words that a repetition still has */
-	uint32_t work = 0;
 	int error;
 
 	player->call = 0;
 	check->turns = 1u;
 	check->wrong = false;
+	check->work = 0;
+	check->left = left;
 	tinyml_check_constants(check, position, tinyml_check_times(left, 4), 4);
 	if (check->wrong) {
 		return TINYML_SLOT_POINTER;
 	}
 	at = (const void *)(check->image + position);
-	while (left > 0u) {
+	while (check->left > 0u) {
 		uint32_t words = 2;
 
-		if (CALL_KERNEL(at[0]) == CALL_REPEAT) {
-			/* Repetitions are not nested, and have at least one call and one turn. */
-			if (repeated != 0u || left < 2u || at[1] == 0u || at[1] > left - 2u ||
+		if (CALL_KERNEL(at[0]) == CALL_REPEAT && repeated != 0u) {
+			return TINYML_SLOT_CALL;
+		}
+		if (CALL_KERNEL(at[0]) == CALL_REPEAT && CALL_COUNT(at[0]) == 0u) {
+			/* Repetitions have calls and turns, and nothing but calls. */
+			if (check->left < 2u || at[1] == 0u || at[1] > check->left - 2u ||
 			    CALL_HIGH(at[0]) == 0u) {
 				return TINYML_SLOT_CALL;
 			}
 			repeated = at[1];
 			check->turns = CALL_HIGH(at[0]);
+			check->left -= 2u;
 		} else {
-			words = check_call(check, at, repeated != 0u ? repeated : left, &work,
+			words = check_call(check, at, repeated != 0u ? repeated : check->left,
 					   &error);
 			if (words == 0u) {
 				return error;
 			}
-			if (work > most) {
+			if (check->left == 0u && check->level != 0u) {
+				check->leave(check);
+			}
+			if (check->work > most) {
 				return TINYML_SLOT_WORK;
 			}
 			if (repeated != 0u) {
@@ -159,7 +170,6 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 			player->call++;
 		}
 		at += words;
-		left -= words;
 	}
 	return 0;
 }

@@ -15,19 +15,21 @@ static inline void *player_operand(const uintptr_t *memory, const uint32_t *word
 	return (void *)(memory[OPERAND_MEMORY(*word)] + *word);
 }
 
-/* The operands of any call; returns what follows it. */
-__attribute__((noinline)) static const uint32_t *
-player_operands(const uintptr_t *memory, const uint32_t *at, uint32_t turn, void **operand)
+__attribute__((noinline)) const uint32_t *tinyml_player_operands(const struct player_place *place,
+								 const uint32_t *at, void **operand)
 {
 	const uint32_t head = at[0], count = CALL_COUNT(head);
 
 	at += 2;
 	for (uint32_t i = 0; i < count; i++) {
-		operand[i] = player_operand(memory, at++);
+		operand[i] = player_operand(place->memory, at++);
 	}
 	if (CALL_STRIDED(head)) {
-		for (uint32_t i = 0; i < count; i++) {
-			operand[i] = (uint8_t *)operand[i] + turn * *at++;
+		for (uint32_t level = 0; level <= place->level; level++) {
+			for (uint32_t i = 0; i < count; i++) {
+				operand[i] = (uint8_t *)operand[i] +
+					     (int32_t)(place->turn[level] * *at++);
+			}
 		}
 	}
 	return at;
@@ -36,9 +38,9 @@ player_operands(const uintptr_t *memory, const uint32_t *at, uint32_t turn, void
 /* Make calls up to `end` or to a repetition; returns where that is. Small models spend a hundredth
  * of their time here. So operands, of which kernels have seldom more than three, are not a loop. */
 __attribute__((noinline)) static const uint32_t *player_calls(const uint8_t *image,
-							      const uintptr_t *memory,
+							      const struct player_place *place,
 							      const uint32_t *at,
-							      const uint32_t *end, uint32_t turn)
+							      const uint32_t *end)
 {
 	const struct tinyml_play_kernel *kernels = tinyml_play_kernels;
 	const uint8_t *index = tinyml_play_index;
@@ -59,40 +61,63 @@ __attribute__((noinline)) static const uint32_t *player_calls(const uint8_t *ima
 		play.kernel = kernel;
 		play.record = image + at[1];
 		if (form == CALL_FORM(2, 0)) {
-			play.operand[0] = player_operand(memory, &at[2]);
-			play.operand[1] = player_operand(memory, &at[3]);
+			play.operand[0] = player_operand(place->memory, &at[2]);
+			play.operand[1] = player_operand(place->memory, &at[3]);
 			at += 4;
 		} else if (form == CALL_FORM(3, 0)) {
-			play.operand[0] = player_operand(memory, &at[2]);
-			play.operand[1] = player_operand(memory, &at[3]);
-			play.operand[2] = player_operand(memory, &at[4]);
+			play.operand[0] = player_operand(place->memory, &at[2]);
+			play.operand[1] = player_operand(place->memory, &at[3]);
+			play.operand[2] = player_operand(place->memory, &at[4]);
 			at += 5;
 		} else {
-			at = player_operands(memory, at, turn, play.operand);
+			at = tinyml_player_operands(place, at, play.operand);
 		}
 		TINYML_LAYER(CALL_HIGH(head), kernel->play(&play));
 	}
 	return at;
 }
 
-static void player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
+/* The calls of a repetition, in all turns. */
+static void player_repeat(const uint8_t *image, struct player_place *place)
+{
+	const uint32_t turns = CALL_HIGH(place->at[0]);
+	const uint32_t *const calls = place->at + 2;
+
+	place->at = calls + place->at[1];
+	for (uint32_t turn = 0; turn < turns; turn++) {
+		place->turn[0] = turn;
+		(void)player_calls(image, place, calls, place->at);
+	}
+	place->turn[0] = 0;
+}
+
+static int player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
 {
 	const uint8_t *const image = player->memory[TINYML_PLAYER_IMAGE];
-	const uint32_t *at = (const void *)(image + position);
-	const uint32_t *const end = at + words;
-	uintptr_t memory[4];
+	struct player_place place;
 
+	place.image = image;
+	place.at = (const void *)(image + position);
+	place.end = place.at + words;
+	place.level = 0;
+	place.turn[0] = 0;
 	for (uint32_t i = 0; i < 4u; i++) {
-		memory[i] = (uintptr_t)player->memory[i] - ((uintptr_t)i << OPERAND_BITS);
+		place.memory[i] = (uintptr_t)player->memory[i] - ((uintptr_t)i << OPERAND_BITS);
 	}
-	for (at = player_calls(image, memory, at, end, 0); at != end;
-	     at = player_calls(image, memory, at, end, 0)) {
-		const uint32_t turns = CALL_HIGH(at[0]);
-		const uint32_t *const calls = at + 2;
-
-		at = calls + at[1];
-		for (uint32_t turn = 0; turn < turns; turn++) {
-			(void)player_calls(image, memory, calls, at, turn);
+	for (;;) {
+		place.at = player_calls(image, &place, place.at, place.end);
+		if (place.at == place.end) {
+			if (place.level == 0u) {
+				return 0;
+			}
+		} else if (CALL_COUNT(place.at[0]) == 0u) {
+			player_repeat(image, &place);
+			continue;
+		}
+		/* A loop begins, or a turn of one ends. */
+		tinyml_play_kernels[tinyml_play_index[CALL_REPEAT]].play((const void *)&place);
+		if (place.at == NULL) {
+			return TINYML_EBOUND;
 		}
 	}
 }
@@ -102,13 +127,12 @@ int tinyml_player_run(struct tinyml_player *player)
 	if (player->program == NULL) {
 		return TINYML_SLOT_NONE;
 	}
-	player_play(player, player->program->run, player->program->run_words);
-	return 0;
+	return player_play(player, player->program->run, player->program->run_words);
 }
 
 void tinyml_player_reset(struct tinyml_player *player)
 {
 	if (player->program != NULL) {
-		player_play(player, player->program->reset, player->program->reset_words);
+		(void)player_play(player, player->program->reset, player->program->reset_words);
 	}
 }

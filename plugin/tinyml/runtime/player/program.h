@@ -11,10 +11,11 @@
 #include <tinyml/play.h>
 #include <tinyml/player.h>
 
-#define PROGRAM_FORMAT 1u
+#define PROGRAM_FORMAT       1u
+#define PROGRAM_FORMAT_LOOPS 2u /* with loops, which firmware that knows format 1 alone refuses */
 
 /* CALL_FORM: both the number of operands and whether steps follow, as in the head. */
-#define CALL_REPEAT               0u /* in place of a kernel */
+#define CALL_REPEAT               0u /* a repetition; with operands a loop */
 #define CALL_KERNEL(head)         ((head) & 0x3ffu)
 #define CALL_COUNT(head)          (((head) >> 10) & 7u)
 #define CALL_STRIDED(head)        (((head) & 0x2000u) != 0u)
@@ -35,6 +36,24 @@ struct tinyml_program {
 	uint32_t reset;
 	uint32_t reset_words; /* 0: the model has no state */
 };
+
+/* Where a run is. */
+struct player_place {
+	const uint8_t *image;
+	uintptr_t memory[4]; /* by enum tinyml_player_memory, less its number in the highest bits */
+	const uint32_t *at;
+	const uint32_t *end;                  /* of all calls, or of the body of a loop */
+	uint32_t level;                       /* loops around `at` */
+	uint32_t turn[1 + TINYML_PLAY_LOOPS]; /* of a repetition, and of each loop */
+	struct {
+		const uint32_t *call;
+		const uint32_t *end; /* of what is around the loop */
+	} loops[TINYML_PLAY_LOOPS];
+};
+
+/* The operands of any call; returns what follows it. */
+const uint32_t *tinyml_player_operands(const struct player_place *place, const uint32_t *at,
+				       void **operand);
 
 /* The self-test, at the position that the descriptor's `test` gives: for each input how to make it
  * of noise, for each output what must come of it. */

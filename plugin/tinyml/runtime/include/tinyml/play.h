@@ -9,10 +9,13 @@
  *   head: bits 0-9 kernel, 10-12 number of operands, 13 whether steps follow, 16-31 layer
  *   position of the record in the image
  *   operands: bits 30-31 enum tinyml_player_memory, 0-29 position
- *   steps of the operands, if the head says so: what a repetition adds to the position
+ *   steps of the operands, if the head says so: what a turn of a repetition adds to the position;
+ *   then those of each loop around the call, the outermost one first
  *
  * Kernel 0 repeats calls: bits 16-31 of its head are the number of turns, and the second word is
- * the number of words of the calls that follow and are repeated. Repetitions are not nested.
+ * the number of words of the calls that follow and are repeated. Repetitions contain only calls.
+ *
+ * Kernel 0 with an operand is a loop: its body follows it. See <tinyml/play_loop.h>.
  *
  * The record of a call is the structure that its kernel takes, with positions in the image in
  * place of pointers: struct tinyml_play_NAME for struct tinyml_NAME.
@@ -30,6 +33,9 @@ extern "C" {
 #endif
 
 #define TINYML_PLAY_OPERANDS 7
+
+/** The most loops inside one another. */
+#define TINYML_PLAY_LOOPS 4
 
 /** The work of making a call, beside that of its kernel. */
 #define TINYML_PLAY_WORK 16u
@@ -55,6 +61,18 @@ struct tinyml_check {
 	uint32_t bytes[4]; /* that there are, by enum tinyml_player_memory */
 	uint32_t stated;   /* operands of which the check has said what the call does: a bit each */
 	bool wrong;
+	uint32_t work; /* of the calls so far; in a loop those of one turn */
+	uint32_t left; /* words behind the call: of a body, or of all calls */
+	/* What loops around the call set. */
+	uint32_t level; /* how many there are */
+	void (*leave)(struct tinyml_check *check);
+	void (*around)(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+		       uint32_t alignment);
+	struct {
+		uint32_t turns;
+		uint32_t work; /* before the loop */
+		uint32_t left; /* behind the body */
+	} loops[TINYML_PLAY_LOOPS];
 };
 
 /**

@@ -10,6 +10,7 @@
 #include <tinyml/play_elementwise.h>
 #include <tinyml/play_indexing.h>
 #include <tinyml/play_int16.h>
+#include <tinyml/play_loop.h>
 #include <tinyml/play_moves.h>
 #include <tinyml/play_nibbles.h>
 #include <tinyml/play_recurrent.h>
