@@ -13,13 +13,17 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.host import test_loops_kept_tflite as tflite
 from tests.host.test_player import assert_equal
 from tests.support import loop_models as models
 from tests.support.programs import build_program
 from tests.support.slot_images import errors
+from tests.support.tflite_writer import Call as Operation
+from tests.support.tflite_writer import Part, Value, write
 from tinyml import harness
 from tinyml.base.errors import ModelError, ToolError
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS
+from tinyml.importers import ModelFile
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.framework.play_sheet import PLAYED_LOOPS
 from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
@@ -73,6 +77,36 @@ def sample(model: onnx.ModelProto, seed: int) -> dict[str, np.ndarray]:
     return {
         name: array.astype(onnx.helper.tensor_dtype_to_np_dtype(kinds[name])) for name, array in found.items()
     }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_while_of_tflite_is_played(dtype: str) -> None:
+    """One with a state, which starts at zero, and rows of x that the number of the turn chooses."""
+    compiled = compile_model(ModelFile(Path("loop.tflite"), tflite.model(dtype)), Options(target="host"))
+    with pytest.raises(UnplayableError, match="in its body, dynamic_update 'longer'"):
+        data_image(compiled, Version(1, 0, 0, 0))
+    compiled = compile_model(ModelFile(Path("loop.tflite"), while_of(dtype)), Options(target="host"))
+    played = data_image(compiled, Version(1, 0, 0, 0))
+    x = np.random.default_rng(1).integers(-100, 100, (tflite.STEPS, tflite.WIDTH)).astype(dtype)
+    assert "tinyml_play_loop" in {kernel.name for kernel in played.kernels}
+    assert_equal(played.content, compiled, {"x": x}, dtype)
+
+
+def while_of(dtype: str) -> bytes:
+    """The model of the tests of compiled code, without its list of states."""
+    state, _, x = tflite.carried(dtype)
+    body = tflite.body(dtype)
+    kept = [v for v in body.values if v.name not in ("list", "longer", "place", "none")]
+    first = Value.constant("first", np.asarray(0, np.int32))
+    zeros = Value.constant("state0", np.zeros(state.shape, dtype), state.quant)
+    results = [Value("count", (), "int32")]
+    results += [Value(f"{v.name}_end", v.shape, v.dtype, v.quant) for v in (state, x)]
+    loop = Operation("WHILE", ["first", "state0", "x"], [v.name for v in results], *tflite.WHILE)
+    return write(
+        Part([first, zeros, x, *results], [loop], ["x"], ["state_end", "count"]),
+        tflite.condition([state, x]),
+        Part(kept, body.calls[:4], ["n", "state", "x"], ["next", "new", "x"]),
+    )
 
 
 def test_the_image_does_not_grow_with_the_steps() -> None:
