@@ -13,9 +13,11 @@ import pytest
 from tests.standalone.test_float_kernels import CASES, fed
 from tests.standalone.test_float_kernels import layers as float_layers
 from tests.support.any_plan import any_plan
+from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.ir import Array, Graph, Tensor
+from tinyml.ir import Array, DType, Graph, Tensor
+from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Compiled, Options, compile_graph
 
 MACHINES = ["host", *harness.CORES, "qemu-riscv32-zve32f"]
@@ -66,3 +68,23 @@ def test_every_layer_has_a_kernel_for_float16() -> None:
     }
     plain = {one.kernel.name for one in compiled("qemu-cortex-m4", "speed").selected}
     assert {f"{name}_f16" for name in plain} == names
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m4", "qemu-cortex-m55"])
+def test_the_fpu_widens_single_weights_too(machine: str) -> None:
+    """Five outputs are too few for a tile of eight; integers would take more than twice the instructions."""
+    sketch = Sketch(seed=5)
+    values = sketch.rng.normal(0, 0.3, (5, 256)).astype(np.float16).astype(np.float32)
+    x = sketch.input((1, 256), DType.FLOAT32)
+    graph = sketch.graph(sketch.add(Dense(), x, sketch.constant(values), sketch.real(5)))
+    target = harness.find_machine(machine).target.name
+    counts = {}
+    for goal in ("speed", "size"):
+        options = Options(target=target, kernels="portable", optimize=goal)
+        found = compile_graph(graph, "few", Provenance("few", "0" * 64, ""), options)
+        assert found.selected[0].kernel.weights_are_float16 == (goal == "size")
+        zeros = {x.name: np.zeros((1, 256), np.float32)}
+        run = harness.run_files(found.files, machine, [zeros], options=harness.Options(profile=True))
+        assert run.layers is not None
+        counts[goal] = run.layers[0]
+    assert counts["size"] < 1.7 * counts["speed"]

@@ -9,8 +9,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 2) && (__ARM_FP & 4) &&                \
-	!defined(__SOFTFP__)
+/* Every FPU of a Cortex-M converts half-precision numbers. __ARM_FP has a bit for that, which GCC
+ * leaves out for FPUs without double precision (Cortex-M4, M33), so only other cores are asked for
+ * it.
+ */
+#if defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__SOFTFP__) &&          \
+	((__ARM_FP & 2) || __ARM_ARCH_PROFILE == 'M')
 
 static inline float tinyml_half_f32(uint16_t half)
 {
