@@ -187,3 +187,13 @@ def test_onnxruntime_logs_no_traceback(
         quantize_small(model, tmp_path, (3, 5, 5))
     assert not caplog.records
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_model_without_inputs_has_no_data(tmp_path: Path) -> None:
+    """Such as the rest of a model whose inputs nothing reads; data of any kind is refused."""
+    model = model_of([node("MatMul", "a w", "y")], {"a": noise(1, 4), "w": noise(4, 3)}, [1, 4])
+    del model.graph.input[:]
+    onnx.save(model, tmp_path / "m.onnx")
+    np.savez(tmp_path / "data.npz", x=noise(5, 4))
+    with pytest.raises(ConfigError, match="the model has no inputs, so there is no data for it"):
+        quantize(tmp_path / "m.onnx", Request(tmp_path / "data.npz"))

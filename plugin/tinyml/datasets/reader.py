@@ -46,6 +46,8 @@ def load(
     ``check_labels`` gets the labels, the number of samples and the file (default: they must be classes).
     ``plain``: numbers are what the model takes, integers and infinite ones too; nothing is scaled.
     """
+    if not inputs:
+        raise ConfigError("the model has no inputs, so there is no data for it", "compile it as it is")
     path = request.calibration
     labels: Array | None = None
     starts: Sequence[int] = (0,)
