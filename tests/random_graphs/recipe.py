@@ -28,7 +28,11 @@ TFLITE_OPS = "tflite_ops"
 """Single operators with all their options."""
 LOOP_KINDS = ("loop", "loop_qdq")
 """A Loop or a Scan with a random body, of floats or quantised."""
-KINDS = (*ONNX_KINDS, *TFLITE_KINDS, TFLITE_OPS, *LOOP_KINDS)
+QUANTISED_LOOP = "quantised_loop"
+"""A loop of floats that `tinyml quantize` made int8."""
+UNROLLED = "unrolled"
+"""Steps of recurrent layers, and of what is nearly one."""
+KINDS = (*ONNX_KINDS, *TFLITE_KINDS, TFLITE_OPS, *LOOP_KINDS, QUANTISED_LOOP, UNROLLED)
 NNSMITH = "nnsmith"
 """A kind that is not among KINDS, because its generator is not installed with the tests."""
 

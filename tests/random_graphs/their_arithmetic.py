@@ -12,7 +12,8 @@ them; ``tests/host/test_quantize_int16.py`` holds each of them against the real 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import cast
 from unittest.mock import patch
@@ -22,11 +23,12 @@ import tflite
 
 from tests.random_graphs.recipe import Model
 from tinyml.compare.litert_dense import with_their_dense_layers
-from tinyml.ir import Array, DType, Graph, Layer, Op
+from tinyml.ir import Array, DType, Graph, Layer, Op, given
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import centred, quant_of
 from tinyml.ops.softmax import int16
 from tinyml.ops.weighted.weighted import Weighted
@@ -65,6 +67,30 @@ def in_their_arithmetic(model: Model, graph: Graph) -> Graph:
         patch.object(int16, "has_integer_form", lambda *_: False),
     ):
         return optimize(graph)
+
+
+NUDGE = {DType.INT8: 1e-4, DType.INT16: 1e-2}
+"""Of a step: more than float32's error."""
+
+
+@contextmanager
+def ties_rounded(direction: str) -> Iterator[None]:
+    """What is quantised, and near the middle between two steps, is rounded ``up``, ``down`` or ``away``.
+
+    onnxruntime's float32 takes one or the other. In a loop, the state that it settles at meets the same tie
+    in every turn and in every run, so that such a model may differ on most of its inputs.
+    """
+    genuine = Quantize.evaluate
+
+    def evaluate(op: Quantize, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0).astype(np.float64)
+        if op.quant.axis is None and op.dtype in NUDGE:
+            sign = np.sign(x) if direction == "away" else 1.0 if direction == "up" else -1.0
+            x = x + sign * NUDGE[op.dtype] * op.quant.scale
+        return genuine(op, layer, [x])
+
+    with patch.object(Quantize, "evaluate", evaluate):
+        yield
 
 
 def _with_narrow_sums(op: Weighted) -> Op:
