@@ -35,7 +35,7 @@ from tinyml.ops.weighted.shape_work import shape_work
 
 FEWEST = 40
 """Counts of a kernel, below which its pieces of code are not told apart."""
-FEW, FOR_EACH = 10, 2
+FEW, FOR_EACH = 10, 1
 """Fewer counts are enough for few pieces: at least so many of all, and for each."""
 RESTRAINT = 0.3
 """What the sum of all figures of shapes weighs, each as the part of a layer that it makes at most."""

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count random layers that are loops in the model's own C: what ``tools.fit_own_loops`` fits, and its error.
 
-``python -m tools.own_loop_counts [--on qemu-cortex-m4,...] [--batches 26] [--again]``
+``python -m tools.own_loop_counts [--on qemu-cortex-m4,...] [--batches 31] [--again]``
 
-A batch is an image of a hundred layers (tests/random_layers/loops.py). The counts go into
+A batch is an image of a hundred layers (tests/random_layers): of all kinds of loops, then of pools and the
+like with other shapes, then with weights that are computed, whose convolutions are loops. The counts go into
 benchmarks/own_loop_counts.json, one list to a batch, by step. The first batches are never fitted: error bars
 and a test come from them.
 """
@@ -18,8 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.random_layers.batch import SIZE
 from tools import random_counts
 from tools.environment import ROOT
+from tools.random_counts import Made
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
@@ -32,7 +35,11 @@ from tinyml.ops.framework.tally import Tally
 
 RECORD = ROOT / "benchmarks" / "own_loop_counts.json"
 SEED = 7
-BATCHES = 26
+KINDS = (*["loops"] * 26, "plain", "computed", "computed", "plain", "plain")
+"""Of the batches."""
+SIZES = {"computed": 50}
+"""Layers of batches that are smaller: weights are inputs, too."""
+BATCHES = len(KINDS)
 HELD_OUT = 6
 """The first batches, which no figure is fitted to."""
 
@@ -72,9 +79,15 @@ def save(counts: Counts) -> None:
     write_whole(RECORD, ("{\n" + ",\n".join(machines) + "\n}\n").encode())
 
 
+def made(number: int, target_name: str) -> Made:
+    """A batch, compiled for a core."""
+    kind = KINDS[number]
+    return random_counts.made(number, target_name, SEED, kind, SIZES.get(kind, SIZE))
+
+
 def count(machine: str, number: int) -> list[int]:
     """What every step of a batch takes."""
-    one = random_counts.made(number, harness.find_machine(machine).target.name, SEED, "loops")
+    one = made(number, harness.find_machine(machine).target.name)
     files = {**one.emitted.files, "layers.json": one.summary}
     options = harness.Options(profile=True)
     spent = harness.run_files(files, machine, [one.layers.inputs], options=options).layers
@@ -89,7 +102,7 @@ def counted(machine: str, held_out: bool | None = None) -> Iterator[CountedLoops
         number = int(key)
         if held_out is not None and (number < HELD_OUT) != held_out:
             continue
-        one = random_counts.made(number, target, SEED, "loops")
+        one = made(number, target)
         for step, (chosen, amount) in enumerate(zip(one.selected, spent, strict=True)):
             tally = one.emitted.tallies.get(step)
             if amount and tally is not None and chosen.kernel.library is Library.GENERATED:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tests.random_layers.batch import Batch, batch
+from tests.random_layers.batch import SIZE, Batch, batch
 from tests.support.any_plan import any_plan
 from tools import layer_counts
 from tools.environment import ROOT
@@ -69,10 +69,10 @@ class Made:
 
 
 @cache
-def made(number: int, target_name: str, seed: int = SEED, kind: str | None = None) -> Made:
+def made(number: int, target_name: str, seed: int = SEED, kind: str | None = None, size: int = SIZE) -> Made:
     target = next(m.target for m in map(harness.find_machine, MACHINES) if m.target.name == target_name)
     kind = "float16" if seed == SEED and number in FLOAT16 else kind
-    layers = batch(seed, number, kind=kind)
+    layers = batch(seed, number, size, kind)
     graph = optimize(layers.graph)
     selected = select(graph, target, LIBRARIES, goal=replace(BALANCED, float16=kind == "float16"))
     with any_plan(ALIGNMENT):

@@ -172,7 +172,9 @@ def test_estimates_of_layers_that_were_held_out(machine: str) -> None:
             continue
         layer = random_counts.made(one.batch, target.name).selected[one.step].layer
         named = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == one.kernel)
-        kernel = next(kernel for kernel in named if kernel.refusal(layer) is None)
+        kernel = next((kernel for kernel in named if kernel.refusal(layer) is None), None)
+        if kernel is None:
+            continue  # another kernel computes it since it was counted
         guess = costs.instructions.of_layer(layer, kernel, None)
         assert guess is not None
         errors.append(abs(guess / one.instructions - 1))

@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 
 from tests.host.test_loop_counts import counts, layer_of
+from tests.random_layers.recurrent import recurrent_layer
+from tests.random_layers.recurrent_float import recurrent_float_layer
+from tests.support.sketch import Sketch
+from tinyml.cores.targets import find_target
+from tinyml.ir import Graph
 from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework.kernel import kernels_of
+from tinyml.ops.framework.work import Work
+from tinyml.ops.recurrent.cells import GATES
+from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8
+from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.ops.weighted import int16_helium_counts
 from tinyml.ops.weighted.walked import Axis, Windows
 
@@ -77,7 +87,7 @@ def test_windows_inside_the_input_are_taken_together() -> None:
     rows, cols = Axis(1, 1, 1, 1, 1, 0), Axis(10, 10, 3, 1, 1, 1)
     found = helium_counts.convolution(windows(rows, cols, 16, 6), "twice")
     assert (found["pieces"], found["windows"], found["takes"]) == (2, 8, 3)
-    assert (found["blocks"], found["fours twice"], found["last filters"]) == (3, 6, 3)
+    assert (found["blocks"], found["fours rounded twice"], found["last filters"]) == (3, 6, 3)
     assert found["vectors taken"] == 8 * 3
     assert found["runs"] == 2
 
@@ -86,8 +96,8 @@ def test_channels_that_fill_no_block_are_computed_with_some_before() -> None:
     rows = cols = Axis(6, 4, 3, 1, 1, 0)
     whole = helium_counts.depthwise(windows(rows, cols, 16, 16), "3x3_once", in_place=False)
     more = helium_counts.depthwise(windows(rows, cols, 20, 20), "3x3_once", in_place=False)
-    assert (whole["blocks 3x3_once"], whole["walks"]) == (16, 4)
-    assert (more["blocks 3x3_once"], more["walks"]) == (32, 8)
+    assert (whole["blocks of nine taps"], whole["walks"]) == (16, 4)
+    assert (more["blocks of nine taps"], more["walks"]) == (32, 8)
 
 
 def test_rows_that_windows_do_not_meet_have_no_taps() -> None:
@@ -102,3 +112,50 @@ def test_weights_of_zero_are_no_products() -> None:
     share = np.count_nonzero(layer.input(1).value) / 32
     assert 0 < share < 1
     assert counts("tinyml_dense_f32_s8", layer)["products"] == pytest.approx(32 * share)
+
+
+def recurrent_counts(graph: Graph, name: str) -> Work:
+    (layer,) = graph.layers()
+    kernel = next(kernel for kernel in kernels_of(type(layer.op)) if kernel.name == name)
+    found = kernel.loop_counts(layer, find_target("cortex-m4"))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gates_of_four_cells_meet_inputs_and_states(seed: int) -> None:
+    graph = recurrent_layer(np.random.default_rng(seed), "layer")
+    (layer,) = graph.layers()
+    assert isinstance(layer.op, RecurrentInt8)
+    (steps, batches, inputs), hidden = layer.input(0).shape, layer.input(2).shape[1]
+    prefix = "recurrent_lstm" if layer.op.cell == "lstm" else layer.op.cell
+    groups = steps * batches * -(-hidden // 4) * GATES[layer.op.cell]
+    plain = recurrent_counts(graph, f"tinyml_{prefix}_s8")
+    helium = recurrent_counts(graph, f"tinyml_{prefix}_mve_s8")
+    assert plain["groups"] == helium["groups"] == groups
+    assert plain["blocks of inputs"] == groups * -(-inputs // 4)
+    assert helium["blocks of states"] == groups * -(-hidden // 16)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_float_gates_have_products_and_functions(seed: int) -> None:
+    graph = recurrent_float_layer(np.random.default_rng(seed), "layer")
+    (layer,) = graph.layers()
+    assert isinstance(layer.op, Recurrent)
+    (steps, batches, _), hidden = layer.input(0).shape, layer.input(2).shape[1]
+    prefix = "recurrent_lstm" if layer.op.cell == "lstm" else layer.op.cell
+    found = recurrent_counts(graph, f"tinyml_{prefix}_f32")
+    gates = {"rnn": 1, "gru": 3, "lstm": 5}[layer.op.cell]  # of a cell's state, too
+    functions = sum(amount for name, amount in found.items() if name.startswith("activations"))
+    assert functions == steps * batches * hidden * gates
+
+
+def test_runs_of_weights_are_walked_in_every_row() -> None:
+    """Two rows; a filter with a run of three weights, and one with runs of two and one."""
+    sketch = Sketch(seed=1)
+    values = np.zeros((2, 16), np.float32)
+    values[0, 3:6], values[1, 1:3], values[1, 12] = 0.5, 0.25, 0.125
+    y = sketch.add(Dense(), sketch.input((2, 16)), sketch.build.constant(values, "w"))
+    (layer,) = sketch.graph(y).layers()
+    found = counts("tinyml_dense_runs_f32", layer)
+    assert (found["runs"], found["elements"], found["products"]) == (2 * 3, 2 * 6, 2 * 6)

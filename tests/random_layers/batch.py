@@ -14,6 +14,7 @@ from tests.random_layers.boxes import boxes_layer
 from tests.random_layers.loops import loops_layer
 from tests.random_layers.plain import plain_layer, volume_layer
 from tests.random_layers.recurrent import recurrent_layer
+from tests.random_layers.recurrent_float import recurrent_float_layer
 from tests.support.layer_kinds import as_kind, random_values
 from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
 from tinyml.ir import Array, Graph
@@ -42,6 +43,7 @@ SHARES = {
     "transposed_int16": 0.0,  # and with int16 activations
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
     "volumes": 0.0,  # windows of convolutions with three spatial axes
+    "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
 }
 
@@ -91,6 +93,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return Graph("layers", by_name, (node,), node.inputs, node.outputs)
     if kind == "recurrent":
         return recurrent_layer(rng, name)
+    if kind == "recurrent_float":
+        return recurrent_float_layer(rng, name)
     if kind == "blocked":
         return blocked_layer(rng, name)
     if kind == "loops":

@@ -28,12 +28,17 @@ def convolution(windows: Windows, loop: str, groups: int = 0) -> Work:
         "vectors cleared": 4 * vectors,
         "blocks": blocks,
         "calls of fours": blocks * (fours > 0),
-        f"fours {loop}": blocks * (fours + (last > 0)),
+        **_blocks("fours", blocks * (fours + (last > 0)), loop),
         "vectors of fours": blocks * (fours + (last > 0)) * vectors,
         "rounds of fours": blocks * (fours + (last > 0)) * groups_of(vectors - 1, 4),
         "last filters": blocks * (last > 0),
     }
     return together(walked, _taken(windows, groups))
+
+
+def _blocks(name: str, count: float, loop: str) -> Work:
+    """Blocks of outputs, and what rounding adds; limits take only four instructions."""
+    return {name: count, f"{name} rounded twice": count * loop.endswith("twice")}
 
 
 def _taken(windows: Windows, groups: int) -> Work:
@@ -169,7 +174,7 @@ def _three_by_three(cols: Axis, channels: int, run: tuple[int, int], taps: int, 
         "walks": 1,
         "calls of blocks": calls,
         "positions": positions,
-        f"blocks {loop}": positions * count,
+        **_blocks("blocks of nine taps", positions * count, loop),
         "last outputs": lasts,
     }
 
@@ -181,7 +186,7 @@ def _any(cols: Axis, channels: int, run: tuple[int, int], taps: int, loop: str) 
     return {
         "walks": 1,
         "positions of any": len(positions),
-        f"blocks {loop}": len(positions) * count,
+        **_blocks("blocks", len(positions) * count, loop),
         "pairs of taps": len(positions) * count * (taps // 2),
         "odd taps": len(positions) * count * (taps % 2),
         "last outputs": sum(end - place < LANES for place in positions),

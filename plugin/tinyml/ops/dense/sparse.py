@@ -13,8 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.byte_weights import byte_form, bytes_times_scales
 from tinyml.ops.weighted.records import constant_weights, float_limits, float_tensors, matrix
 from tinyml.ops.weighted.weighted import Weighted
@@ -83,6 +85,19 @@ def few_bytes(layer: Layer) -> bool:
     return form is not None and find_runs(form[0]).bytes <= MOST * form[0].size
 
 
+def _walked(layer: Layer[Weighted], runs: Runs) -> Work:
+    """dense_runs_f32_s8.c and dense_runs_f32.c. Zeros in short gaps are shorter products without an FPU."""
+    rows = layer.output.elements // layer.output.shape[-1]
+    return {
+        "calls": 1,
+        "rows": rows,
+        "outputs": layer.output.elements,
+        "runs": rows * len(runs.places),
+        "elements": rows * len(runs.weights),
+        "products": rows * int(np.count_nonzero(runs.weights)),
+    }
+
+
 class DenseRunsOfBytes(Kernel[Weighted]):
     """Runs of weights of one byte, with a scale for each output."""
 
@@ -109,6 +124,10 @@ class DenseRunsOfBytes(Kernel[Weighted]):
         }
         _call(self.name, members, sheet)
 
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        form = byte_form(layer.input(1).value)
+        return None if form is None else _walked(layer, find_runs(form[0]))
+
 
 class DenseRuns(Kernel[Weighted]):
     """Runs of float weights."""
@@ -122,6 +141,9 @@ class DenseRuns(Kernel[Weighted]):
         sheet.include("<tinyml/dense.h>")
         runs = find_runs(layer.input(1).value)
         _call(self.name, {**matrix(layer), **_stored(runs, sheet), **float_limits(layer, sheet)}, sheet)
+
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        return _walked(layer, find_runs(layer.input(1).value))
 
 
 class DenseSparse(Kernel[Weighted]):

@@ -16,8 +16,10 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Steps
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.framework.work import Work
 from tinyml.ops.recurrent.cells import CELLS, FUNCTIONS, GATES, Activation, activate
 from tinyml.ops.recurrent.integer_form import integer_form
+from tinyml.ops.recurrent.recurrent_float_counts import Run, recurrent
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
 from tinyml.ops.weighted.records import TILE_WORDS, float_tiles
@@ -178,6 +180,17 @@ class RecurrentFloat(Kernel[Recurrent]):
     def scratch_bytes(self, layer: Layer[Recurrent], target: Target) -> int:
         return 4 * GATES[self.cell] * layer.input(R).shape[1]
 
+    def loop_counts(self, layer: Layer[Recurrent], target: Target) -> Work | None:
+        """None where the lengths of sequences are data."""
+        if layer.has_input(LENGTHS):
+            return None
+        op, (steps, batches, inputs) = layer.op, layer.input(X).shape
+        products = _product(layer.input(W)), _product(layer.input(R))
+        functions = [activation.name for activation in op.activations]
+        sizes = steps, batches, inputs, layer.input(R).shape[1]
+        run = Run(op.cell, *sizes, functions, products, op.linear_before_reset, op.sequence)
+        return recurrent(run)
+
     def runtime_sources(self, layer: Layer[Recurrent]) -> tuple[str, ...]:
         products = {file for i in (W, R) for file in PRODUCTS[_product(layer.input(i))]}
         return (*self.sources, *sorted(products))
@@ -260,6 +273,7 @@ class RnnFloat(RecurrentFloat):
     name = "tinyml_rnn_f32"
     cell = "rnn"
     sources = ("recurrent/rnn_f32.c", *SHARED)
+    loop_counts = RecurrentFloat.loop_counts
 
 
 class GruFloat(RecurrentFloat):
@@ -268,6 +282,7 @@ class GruFloat(RecurrentFloat):
     name = "tinyml_gru_f32"
     cell = "gru"
     sources = ("recurrent/gru_f32.c", *SHARED)
+    loop_counts = RecurrentFloat.loop_counts
 
 
 class LstmFloat(RecurrentFloat):
@@ -276,6 +291,7 @@ class LstmFloat(RecurrentFloat):
     name = "tinyml_recurrent_lstm_f32"
     cell = "lstm"
     sources = ("recurrent/recurrent_lstm_f32.c", *SHARED)
+    loop_counts = RecurrentFloat.loop_counts
 
 
 register_kernels(Recurrent, RnnFloat(), GruFloat(), LstmFloat())

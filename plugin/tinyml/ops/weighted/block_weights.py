@@ -11,7 +11,9 @@ import numpy as np
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.weighted import float_counts
 from tinyml.ops.weighted.block_form import BlockForm, block_form
 from tinyml.ops.weighted.into_float import one_tap
 from tinyml.ops.weighted.records import constant_weights, float_limits, float_tensors
@@ -86,6 +88,17 @@ class DenseByteBlocks(DenseNibbles):
     sources = ("dense/dense_blocks_f32_s8.c",)
     constraints = (float_tensors, constant_weights, steps_of_eight_bits)
     bits = 8
+
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        form = packed_form(layer.input(1).value, self.bits)
+        _, zeros = form.bytes()
+        rows, some = layer.output.elements // layer.output.shape[-1], bool(np.any(zeros))
+        return {
+            **float_counts.dense_one_by_one(layer),
+            "blocks": layer.output.elements * form.blocks,
+            "blocks with a zero": layer.output.elements * form.blocks * some,
+            "elements summed": rows * form.steps.shape[1] * some,
+        }
 
 
 class PointwiseNibbles(DenseNibbles):
