@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.cases import Case, op_case
+from tests.support.cases import Case, Const, op_case
 from tests.support.cases import Stored as Bytes
 from tinyml.ir import Array, DType, Quant, TensorType
 from tinyml.ops.attention.attention import Attention
@@ -104,6 +104,7 @@ def quantised(
     high: int = 127,
     zero: int = 0,
     score: float = 0.05,
+    mask: Array | None = None,
     position: Array | None = None,
     **more: Any,
 ) -> Case:
@@ -123,6 +124,8 @@ def quantised(
         Bytes(stored(i, low, high, *shape), quant)
         for i, (shape, quant) in enumerate(zip(shapes, quants, strict=True))
     ]
+    if mask is not None:
+        inputs.append(Const(mask))
     if position is not None:
         inputs += [None, position]
     return op_case(
@@ -175,6 +178,11 @@ CASES: list[Case] = [
     quantised("bytes_one_element", 1, 3, 2, 1, 1),
     quantised("bytes_fifteen", 2, 3, 15, 8, 6),
     quantised("bytes_causal_sixteen", 1, 16, 16, 8, 5, causal=True),
+    quantised("bytes_mask", 2, 7, 9, 5, 3, mask=SEEN[0]),
+    quantised("bytes_mask_in_fours", 3, 7, 9, 8, 4, zero=-128, mask=SEEN[1].reshape(1, 1, 7, 9)),
+    quantised("bytes_mask_of_one_key", 2, 9, 9, 4, 4, mask=np.eye(9, dtype=bool)[::-1]),
+    quantised("bytes_mask_causal", 1, 7, 9, 16, 16, causal=True, past=2, mask=SEEN[0]),
+    quantised("bytes_mask_table", 2, 7, 9, 8, 8, mask=SEEN[1], table=STEPS, scaled=Quant.per_tensor(0.1, 3)),
     quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
     quantised("bytes_position_of_the_end", 2, 3, 9, 8, 6, causal=True, past=-2, position=np.array([8])),

@@ -11,12 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import DType, Shape, Tensor
+from tinyml.ir import Array, DType, Shape, Tensor
 from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.passes._attention_positions import HIDES, position_of
 from tinyml.passes.editor import Editor
 
 NO_ROWS = Rows((), 0)
+NO_WEIGHT = 104.0
+"""By how much a score is below the largest from where on float32 has no exponential of it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,33 @@ def _stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     return None if rows is None else replace(found, mask=mask.name, rows=rows, low=low)
 
 
+def visible_keys(
+    edit: Editor, found: Scores, shape: tuple[int, int], span: tuple[float, float]
+) -> Array | None:
+    """Which keys each query sees, (queries, keys): what a constant mask says that is the same for all heads.
+
+    None if those that it hides could have a weight beside scores in this span.
+    """
+    tensor, (low, high) = edit.tensors[found.mask], span
+    if tensor.data is None:
+        return None
+    values = tensor.data.reshape(-1)[found.rows.numbers(*shape)]
+    if values.dtype == np.bool_:
+        visible, hides = values, found.low <= low - NO_WEIGHT
+    else:
+        visible = values == 0
+        hides = bool(np.all(visible | (values <= low - high - NO_WEIGHT)))
+    return visible[0] if hides and np.all(visible == visible[0]) else None
+
+
+def causal_past(visible: Array) -> int | None:
+    """By how much queries see further than their own place, if they see no key after that."""
+    past = int(visible[0].sum()) - 1
+    queries, keys = visible.shape
+    seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + past
+    return past if past >= 0 and np.array_equal(visible, seen) else None
+
+
 def _past(mask: Tensor, shape: tuple[int, int]) -> int | None:
     """By how much a constant mask lets queries see further than their own place, if it is causal."""
     if mask.data is None:
@@ -112,7 +141,4 @@ def _past(mask: Tensor, shape: tuple[int, int]) -> int | None:
     visible = values if values.dtype == np.bool_ else values == 0
     if values.dtype != np.bool_ and not np.all(visible | (values <= HIDES)):
         return None
-    past = int(visible[0].sum()) - 1
-    queries, keys = shape
-    seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + past
-    return past if past >= 0 and np.array_equal(visible, seen) else None
+    return causal_past(visible)

@@ -196,7 +196,7 @@ def in_real_numbers(edit: Editor, path: Path) -> tuple[tuple[Node, ...], Scores]
         if isinstance(node.op, Dequantize):
             rest = replace(path, between=path.between[number + 1 :], scores=node.outputs[0])
             found = scores_of(edit, rest)
-            plain = found is not None and not found.mask and not found.softcap and found.scale > 0
+            plain = found is not None and not found.softcap and found.scale > 0
             return (path.between[:number], found) if found is not None and plain else None
     return None
 

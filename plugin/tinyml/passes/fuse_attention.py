@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any, cast
 
-from tinyml.ir import DType, Graph, Layer, Node
+from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
@@ -16,7 +16,7 @@ from tinyml.ops.attention.heads import MOST_HEADS, Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
-from tinyml.passes._attention_masks import Scores
+from tinyml.passes._attention_masks import Scores, causal_past, visible_keys
 from tinyml.passes._attention_rows import Operand, destination, source, turned
 from tinyml.passes._attention_scores import Path, in_real_numbers, path_to, scores_of, table_of
 from tinyml.passes.editor import Editor
@@ -146,6 +146,17 @@ def _bytes(
         if mapped is None:
             return None
         table, scaled = mapped
+    visible: Array | None = None
+    if real.mask:
+        span = tuple((end - scaled.zero_point) * scaled.scale * real.scale for end in (-128, 127))
+        shape = (places["queries"], places["keys"])
+        plain = softmax.beta == 1.0 and not real.position
+        visible = visible_keys(edit, real, shape, (span[0], span[1])) if plain else None
+        if visible is None:
+            return None
+        past = causal_past(visible)
+        if past is not None:
+            real, visible = replace(real, past=past), None
     op = AttentionInt8(
         **places,
         scores=scores.quant,
@@ -158,6 +169,8 @@ def _bytes(
         causal=real.past is not None,
         past=real.past or 0,
     )
+    if visible is not None:
+        return op, (edit.constant(f"{second.name} visible", visible).name,)
     return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
 
 

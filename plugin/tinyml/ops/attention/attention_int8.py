@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
-from tinyml.ops.attention.heads import POSITION, Heads, K, Q, V, position_known
+from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, V, position_known
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
 from tinyml.ops.shared.operands import integers
@@ -42,15 +42,35 @@ def products_fit(layer: Layer[AttentionInt8]) -> bool:
     return max(op.depth, op.keys) < MOST_PRODUCTS and len(op.table) in (0, 256)
 
 
+def mask_of_bools(layer: Layer[AttentionInt8]) -> bool:
+    """A mask is a constant of bool for every query and key, the same for all heads, that leaves each query a
+    key; with one, the softmax is by table."""
+    if not layer.has_input(MASK):
+        return True
+    op, mask = layer.op, layer.input(MASK)
+    if mask.data is None or mask.dtype is not DType.BOOL or mask.elements != op.queries * op.keys:
+        return False
+    some = bool(op.masked(layer).any(axis=1).all())
+    return some and op.by_table and not layer.has_input(POSITION)
+
+
 @dataclass(frozen=True)
 class AttentionInt8(Heads):
     """softmax(q · k) · v, with the scores as int8 (``scores``), perhaps mapped by a ``table`` to ``scaled``,
     and their softmax as int8 (``weights``).
 
-    A position that arrives at run time is added to ``past``; the first query always sees a key.
+    A position that arrives at run time is added to ``past``; the first query always sees a key. A constant
+    mask says which keys each query sees.
     """
 
-    operands = (*Heads.operands, integers(POSITION), position_known, bytes_everywhere, products_fit)
+    operands = (
+        *Heads.operands,
+        integers(POSITION),
+        position_known,
+        bytes_everywhere,
+        products_fit,
+        mask_of_bools,
+    )
     scores: Quant = field(default=UNIT)
     table: tuple[int, ...] = ()
     scaled: Quant = field(default=UNIT)
@@ -68,17 +88,29 @@ class AttentionInt8(Heads):
         (scores,) = first.op.evaluate(first, [q, np.swapaxes(k, 1, 2)])
         if self.table:
             scores = np.asarray(self.table, np.int8)[scores.astype(np.int64) + 128]
-        weights = self._weights(scores, self.position(inputs) or 0)
+        mask = inputs[MASK] if len(inputs) > MASK else None
+        weights = self._weights(scores, self.position(inputs) or 0, mask)
         (y,) = second.op.evaluate(second, [weights, v])
         return (self.placed(y),)
+
+    def masked(self, layer: Layer) -> Array:
+        """(queries, keys): which keys a query sees with the mask of the layer."""
+        return layer.input(MASK).value.reshape(self.queries, self.keys) & ~self.hidden()
+
+    def macs(self, layer: Layer) -> int:
+        if not layer.has_input(MASK):
+            return super().macs(layer)
+        return self.heads * int(self.masked(layer).sum()) * (self.depth + self.values)
 
     @property
     def positions(self) -> tuple[int, int]:
         """Positions at which the first query sees one key, and every query all of them."""
         return -self.past, self.keys - self.past
 
-    def _weights(self, scores: Array, position: int) -> Array:
+    def _weights(self, scores: Array, position: int, mask: Array | None) -> Array:
         hidden = self.hidden(position)
+        if mask is not None:
+            hidden = hidden | ~mask.reshape(self.queries, self.keys)
         if self.by_table:
             y = Tensor("", scores.shape, DType.INT8, self.weights)
             return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))

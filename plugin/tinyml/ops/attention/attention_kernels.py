@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -76,13 +77,27 @@ def _hides(layer: Layer[Attention]) -> bool:
     return layer.has_input(MASK) and layer.input(MASK).dtype is DType.BOOL
 
 
+def unmasked(layer: Layer[AttentionInt8]) -> bool:
+    """There is no mask: a causal one, which hides later keys, is none."""
+    return not layer.has_input(MASK)
+
+
+def masked(layer: Layer[AttentionInt8]) -> bool:
+    """There is a mask that hides other keys than later ones."""
+    return layer.has_input(MASK)
+
+
 class AttentionBytes(Kernel[AttentionInt8]):
     """Query by query; a row of scores, a query and the sums of an output are scratch."""
 
     name = "tinyml_attention_s8"
     library = Library.PORTABLE
     sources = ("attention/attention_s8.c",)
-    constraints: ClassVar[tuple[Constraint, ...]] = (has_form,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (has_form, unmasked)
+    function: ClassVar[str] = name
+
+    def functions(self, layer: Layer[AttentionInt8]) -> tuple[str, ...]:
+        return (self.function,)
 
     def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
         op = layer.op
@@ -98,7 +113,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
         record = sheet.record("struct tinyml_attention_s8", "params", members)
         if layer.has_input(POSITION):
             record = self._placed(layer, sheet, record)
-        _call(sheet, self.name, record, "struct tinyml_attention_bytes", {})
+        _call(sheet, self.function, record, "struct tinyml_attention_bytes", {})
 
     def _placed(self, layer: Layer[AttentionInt8], sheet: Sheet, record: str) -> str:
         """A copy of the parameters with the keys of this run: later ones are not even read."""
@@ -116,10 +131,14 @@ class AttentionBytes(Kernel[AttentionInt8]):
         if layer.has_input(POSITION):
             raise NotPlayableError("the player has no attention whose number of keys is computed")
         members = self._members(layer, sheet)
+        members.pop(".visible", None)
         if layer.op.by_table:
             numerator = layer.op.plan.numerator
             members |= {".numerator": numerator & 0xFFFFFFFF, ".numerator_high": numerator >> 32}
-        sheet.note(self.name, members, sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
+        for part in _parts_of(layer):
+            apart = part is not layer.op
+            places = {**members, **_places(part, sheet, f"starts_of_{part.keys}")} if apart else members
+            sheet.note(self.name, places, sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
 
     def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
@@ -145,6 +164,9 @@ class AttentionBytes(Kernel[AttentionInt8]):
             ".by_table": c.boolean(op.by_table),
             ".once": c.boolean(op.round_once),
         }
+        if layer.has_input(MASK):
+            visible = layer.input(MASK).value.astype(np.uint8).reshape(-1)
+            members[".visible"] = sheet.table("visible", visible, holds="for each query, which keys it sees")
         return members
 
 
@@ -158,12 +180,21 @@ def pairs(layer: Layer[AttentionInt8]) -> bool:
     return layer.op.queries > 1
 
 
+class AttentionMasked(AttentionBytes):
+    """The same with a mask: hidden keys are passed over."""
+
+    sources = ("attention/attention_masked_s8.c",)
+    constraints = (has_form, masked)
+    function = "tinyml_attention_masked_s8"
+
+
 class AttentionDsp(AttentionBytes):
     """Two queries at a time; the values of a head, transposed, are scratch as well."""
 
     name = "tinyml_attention_dsp_s8"
+    function = name
     sources = ("attention/attention_dsp_s8.c",)
-    constraints = (has_form, fours, pairs)
+    constraints = (has_form, fours, pairs, unmasked)
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -181,7 +212,9 @@ class AttentionMve(AttentionBytes):
     """Sixteen elements of four rows at a time; the values of a head, transposed, are scratch as well."""
 
     name = "tinyml_attention_mve_s8"
+    function = name
     sources = ("attention/attention_mve_s8.c",)
+    constraints = (has_form, unmasked)
 
     def runs_on(self, target: Target) -> bool:
         return target.mve
@@ -202,10 +235,39 @@ def exponentials(op: AttentionInt8) -> Array:
     return int8.exponentials(op.softmax((1, 256)), op.beta, -np.arange(256)).astype(np.uint32)
 
 
-def _places(op: Heads, sheet: Sheet) -> dict[str, object]:
+def _places(op: Heads, sheet: Sheet, table: str = "starts") -> dict[str, object]:
     sheet.include("<tinyml/attention.h>")
-    starts = sheet.table("starts", starts_table(op), holds="for each head: queries, keys, values, outputs")
+    starts = sheet.table(table, starts_table(op), holds="for each head: queries, keys, values, outputs")
     return {f".at{member}": value for member, value in layout(op, starts).items()}
+
+
+def _parts_of(layer: Layer[AttentionInt8]) -> list[AttentionInt8]:
+    """Without a mask the operator; with one, the queries that see so many keys, each as a head of its own."""
+    op = layer.op
+    if not layer.has_input(MASK):
+        return [op]
+    seen = op.masked(layer)
+    first, count = seen.argmax(axis=1), seen.sum(axis=1)
+    if any(not row[start : start + keys].all() for row, start, keys in zip(seen, first, count, strict=True)):
+        raise NotPlayableError("the player has no attention whose mask hides keys between others")
+    return [_of_queries(op, np.flatnonzero(count == keys), first, int(keys)) for keys in np.unique(count)]
+
+
+def _of_queries(op: AttentionInt8, queries: Array, first: Array, keys: int) -> AttentionInt8:
+    """Of some queries, each of which sees so many keys from its first one on."""
+    steps = {
+        "q": op.q_step * queries,
+        "k": op.k_step * first[queries],
+        "v": op.v_step * first[queries],
+        "y": op.y_step * queries,
+    }
+    starts = {
+        f"{word}_starts": tuple(
+            int(start + step) for start in getattr(op, f"{word}_starts") for step in places
+        )
+        for word, places in steps.items()
+    }
+    return replace(op, queries=1, keys=keys, causal=False, past=0, **starts)  # type: ignore[arg-type]
 
 
 def _call(sheet: Sheet, function: str, record: str, type_: str, more: Mapping[str, str]) -> None:
@@ -221,4 +283,4 @@ def _call(sheet: Sheet, function: str, record: str, type_: str, more: Mapping[st
 
 
 register_kernels(Attention, AttentionFloat())
-register_kernels(AttentionInt8, AttentionMve(), AttentionDsp(), AttentionBytes())
+register_kernels(AttentionInt8, AttentionMve(), AttentionDsp(), AttentionBytes(), AttentionMasked())

@@ -16,6 +16,8 @@ from tinyml.ops.framework.work import Work
 def _seen(layer: Layer[Heads]) -> Array:
     """How many keys each query sees."""
     op = layer.op
+    if isinstance(op, AttentionInt8) and layer.has_input(MASK):
+        return np.asarray(op.masked(layer).sum(axis=1))
     return op.seen(op.positions[1] if layer.has_input(POSITION) else 0)
 
 

@@ -50,6 +50,11 @@ struct tinyml_attention_s8 {
 	int32_t out_zero;
 	bool by_table; /* else as tinyml_softmax_s8() */
 	bool once;     /* one rounding, halves to even; else two, as TensorFlow Lite */
+
+	/* For each query and key, whether the query sees the key: at least one of those that `past`
+	 * leaves it. Only tinyml_attention_masked_s8() reads it.
+	 */
+	const uint8_t *visible;
 };
 
 struct tinyml_attention_f32 {
@@ -85,6 +90,8 @@ struct tinyml_attention_floats {
 
 void tinyml_attention_s8(const struct tinyml_attention_s8 *p,
 			 const struct tinyml_attention_bytes *t);
+void tinyml_attention_masked_s8(const struct tinyml_attention_s8 *p,
+				const struct tinyml_attention_bytes *t);
 void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t);
 void tinyml_attention_mve_s8(const struct tinyml_attention_s8 *p,
