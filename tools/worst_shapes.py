@@ -131,14 +131,17 @@ Two models with random weights, on int16 activations and on int8 (`tools/int16_m
 spotter of MLPerf Tiny without its softmax, and a 1-D denoiser of three convolutions with stride 2 and
 three transposed ones. Weights are int8 in flash in both.
 
-What inner loops take is the limit. With DSP instructions, two elements of two filters and four windows are 16
-multiplications in 13 instructions: eight SMLAD, three loads and two that widen the weights, 0.81 for each
-multiplication. Weights of int16 in flash would make it 0.69. Eight outputs of a 3x3 depthwise layer are 72
-multiplications in 105 instructions, 1.46 for each; copying the channel and the ends of lines come on top.
-With Helium, eight elements of two filters and four windows are 64 multiplications in 14 instructions, 0.22
-for each; an instruction multiplies eight pairs of int16 or sixteen of int8, so twice the instructions of int8
-are the least there. Two outputs of eight channels of a 3x3 depthwise layer are 144 multiplications in 121
-instructions, 0.84 for each.
+What inner loops take is the limit. With DSP instructions, four elements of two filters and three windows
+are 24 multiplications in 17 instructions, 0.71 for each: twelve SMLAD, three loads, and two that widen the
+weights of one filter; those of the other are multiplied together with them, and what these add to its sums
+is subtracted once. Weights of int16 in flash would make it 0.67. Eight outputs of a 3x3 depthwise layer are
+72 multiplications in 99 instructions, 1.38 for each; copying the channels and the ends of lines come on
+top. With Helium, eight elements of two filters and four windows are 64 multiplications in 14 instructions,
+0.22 for each: eight VMLADAV, for whose sums there are no more registers, and six loads. An instruction
+multiplies eight pairs of int16 or sixteen of int8, so twice the instructions of int8 are the least there.
+In the denoiser these products alone are 1.14 times all instructions of int8, and 1.29 times with rescaling
+(28 instructions for eight outputs), before windows are found or copied. Two outputs of eight channels of a
+3x3 depthwise layer are 144 multiplications in 121 instructions, 0.84 for each.
 
 | model | core | int16, per multiplication | int8 | int16 / int8 |
 |---|---|---:|---:|---:|"""

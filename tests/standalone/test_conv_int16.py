@@ -39,6 +39,8 @@ GROUPED = [
     ((2, 7), 7, 5, 1, (3, 3)),
     ((3, 3), 6, 2, 3, (1, 1)),
     ((4, 5), 4, 8, 5, (3, 2)),
+    ((5, 6), 2, 8, 8, (5, 1)),
+    ((7, 4), 2, 10, 3, (9, 1)),
 ]
 """Whose groups are joined, but those that would add too many weights of zero."""
 
@@ -67,15 +69,16 @@ def layers() -> Graph:
     return sketch.graph(*outputs)
 
 
+@pytest.mark.parametrize("optimize", ["-O2", "-Os"])  # functions have other alignments
 @pytest.mark.parametrize("machine", KERNELS)
-def test_rows_of_taps(machine: str) -> None:
+def test_rows_of_taps(machine: str, optimize: str) -> None:
     graph = layers()
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
     compiled = compile_graph(graph, "rows", Provenance("rows", "0" * 64, ""), options)
     assert [one.kernel.name for one in compiled.selected] == [KERNELS[machine]] * len(LAYERS + GROUPED)
     rng = np.random.default_rng(4)
     feed = {name: rng.integers(-32768, 32768, graph.tensors[name].shape, np.int16) for name in graph.inputs}
-    checked = harness.Options(check_arena=True)
+    checked = harness.Options(check_arena=True, optimize=optimize)
     (found,) = harness.run_files(compiled.files, machine, [feed], options=checked).outputs
     for layer in graph.layers():
         given = [feed.get(one.name, one.data) for one in layer.inputs if one is not None]

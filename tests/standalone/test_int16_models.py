@@ -12,7 +12,12 @@ from tools import int16_models, worst_shapes
 
 RECORDED = {(one.machine, one.kind, one.layer): one for one in worst_shapes.load()[1]}
 OF_CORE = {"qemu-cortex-m4": "_dsp_s16", "qemu-cortex-m55": "_mve_s16"}
-INT8_TIMES = {"qemu-cortex-m4": 1.1, "qemu-cortex-m55": 1.8}
+INT8_TIMES = {
+    ("qemu-cortex-m4", "keyword spotter"): 0.85,
+    ("qemu-cortex-m4", "1-D denoiser"): 1.0,
+    ("qemu-cortex-m55", "keyword spotter"): 1.3,
+    ("qemu-cortex-m55", "1-D denoiser"): 1.5,
+}
 """Helium multiplies half as many int16 as int8 at once."""
 
 
@@ -36,4 +41,4 @@ def test_model(name: str, machine: str) -> None:
     assert not any(kernel.endswith("loops") for kernel in found.kernels)
     recorded = RECORDED[machine, "int16", name]
     assert found.instructions == pytest.approx(recorded.instructions, rel=0.01)
-    assert recorded.instructions <= INT8_TIMES[machine] * RECORDED[machine, "int8", name].instructions
+    assert recorded.instructions <= INT8_TIMES[machine, name] * RECORDED[machine, "int8", name].instructions

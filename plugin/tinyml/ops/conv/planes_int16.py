@@ -22,6 +22,8 @@ from tinyml.ops.weighted.records import geometry
 from tinyml.ops.weighted.walked import windows_of
 
 FACTOR_BITS = 32
+TWO_PLANES = 16
+"""From so many channels on, if they are even, two are copied at once."""
 
 
 def lines_of_outputs(layer: Layer[Convolution]) -> bool:
@@ -46,6 +48,12 @@ def _work(layer: Layer[Convolution], axis: int) -> int:
     return lines * (40 + -(-outputs // 4) * (32 + 15 * layer.input(1).shape[2 - axis]))
 
 
+def two_planes(layer: Layer[Convolution]) -> bool:
+    """Whether two channels are copied at once."""
+    channels = layer.output.shape[3]
+    return bool(channels % 2 == 0 and channels >= TWO_PLANES)
+
+
 def _along(layer: Layer[Convolution], extents: Sequence[int]) -> Pair:
     """Down and along, as the kernel sees it, which may go down columns."""
     return (extents[1], extents[0]) if lines_down(layer) else (extents[0], extents[1])
@@ -64,7 +72,7 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
         return over_inputs(layer, 0) if layer.input(0).shape[0] == 1 else ()
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """The taps of a channel, two in a word; then the channel, which is read in words.
+        """The taps of a channel, two in a word; then one or two channels, which are read in words.
 
         The player's kernel copies a channel without its padding.
         """
@@ -72,7 +80,8 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
         outs, columns = _along(layer, layer.output.shape[1:3])
         stride, dilation = (_along(layer, pair)[0] for pair in (layer.op.strides, layer.op.dilations))
         rows = (height - 1) * dilation + (outs - 1) * stride + 1
-        own = 8 * height + 2 * (rows * ((width + columns) & ~1) + 5)
+        planes = 2 if two_planes(layer) else 1
+        own = 8 * height + 2 * (planes * rows * ((width + columns) & ~1) + 5)
         return max(own, DepthwiseChannelsInt16().scratch_bytes(layer, target))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
@@ -97,4 +106,4 @@ class DepthwisePlanesInt16(DepthwiseConvInt16Dsp):
         windows = windows_of(layer)
         lines = windows.turned if lines_down(layer) else windows
         shifts = whole_factors(layer, FACTOR_BITS) is None
-        return int16_counts.planes_with_dsp(lines, positive(layer), shifts)
+        return int16_counts.planes_with_dsp(lines, positive(layer), shifts, two_planes(layer))

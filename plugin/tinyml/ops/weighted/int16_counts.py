@@ -80,32 +80,46 @@ def convolution_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
     contain them."""
     channels, count = windows.in_c // windows.groups, windows.out_c // windows.groups
     padded = groups_of(windows.elements, 4) * 4
-    blocks, last = groups_of(windows.positions, 4), windows.positions % 4
+    blocks, last = groups_of(windows.positions, 3), windows.positions % 3
     rows_at_once = windows.cols.dilation == 1 and windows.groups == 1
     run = (windows.cols.kernel if rows_at_once else 1) * channels
     one_run = rows_at_once and windows.rows.kernel == 1
     odd = bool(run % 2) and not one_run
-    direct = 0 if odd else windows.inside
-    through = windows.positions - direct
-    runs = direct * windows.rows.kernel * (1 if rows_at_once else windows.cols.kernel)
-    put = padded if one_run else run
-    puts = runs * (put // 16) + through * (padded // 16)
-    rest = runs * (put % 16 // 2) + through * (padded % 16 // 2)
+    flat = windows.is_pointwise and channels % 4 == 0
+    narrow = rows_at_once and not odd and run % 2 == 0 and run <= 2 * windows.rows.kernel and not flat
+    whole_blocks, inside = (blocks, windows.positions) if flat else _blocks_inside(windows, odd)
+    if narrow:
+        whole_blocks, inside = 0, windows.positions
+    alone = windows.positions - inside  # windows that are not copied with others
+    direct = 0 if odd else windows.inside - inside
+    runs = windows.rows.kernel * (1 if rows_at_once else windows.cols.kernel)
+    length = padded if one_run else run
+    through = alone - direct
+    puts = direct * runs * (length // 8) + through * (padded // 8)
+    rest = direct * runs * (length % 8 // 2) + through * (padded % 8 // 2)
     edges = windows.positions - windows.inside
     inside_taps = windows.rows.taps * windows.cols.taps
     taps = inside_taps if odd else inside_taps - windows.inside * windows.taps
     lines = windows.rows.taps * windows.cols.out - (0 if odd else windows.inside * windows.rows.kernel)
+    if narrow:
+        taps = lines = 0
     pairs = count // 2
     some = (blocks if count % 2 else 0) + pairs * (last > 0)
     group: Work = {
         "groups": 1,
-        "positions": windows.positions,
-        "runs": runs,
-        "sixteens put": puts,
+        "positions": 0 if flat else windows.positions,
+        "runs of blocks": whole_blocks * runs,
+        "eights of blocks": whole_blocks * runs * (length // 8),
+        "words of blocks": whole_blocks * runs * (length % 8 // 2),
+        "narrow windows": windows.positions * narrow,
+        "columns of narrow windows": windows.positions * narrow * (run // 2),
+        "words of narrow windows": windows.rows.taps * windows.cols.out * narrow * (run // 2),
+        "windows alone": alone,
+        "runs": direct * runs,
+        "eights put": puts,
         "words put": rest,
         "windows through memory": through,
         "bytes cleared": 2 * (edges if odd else through) * windows.elements,
-        "windows cleared": edges if odd else through,
         "lines copied": lines,
         "runs copied": lines if rows_at_once else taps,
         "words copied": (taps * channels) // 2,
@@ -114,13 +128,20 @@ def convolution_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
         "pairs": blocks * pairs,
         "single filters": blocks * (count % 2),
         "fours of pairs": blocks * (pairs + count % 2) * padded // 4,
-        "turns of fours": blocks * (pairs + count % 2) * max(groups_of(padded // 4 - 1, 4), 1),
+        "turns of fours": blocks * (pairs + count % 2) * groups_of(padded // 4 - 1, 8),
         "pairs within limits": blocks * (pairs + count % 2) * (not whole),
         "pairs with shifts": blocks * (pairs + count % 2) * shifts,
         "pairs of fewer": some,
         "outputs of fewer": some * last,
     }
     return together({"images": windows.batches}, times(windows.batches * windows.groups, group))
+
+
+def _blocks_inside(windows: Windows, odd: bool) -> tuple[int, int]:
+    """Blocks of three windows without padding, which are copied together, and their windows."""
+    inside = [row and col and not odd for row in windows.rows.inside for col in windows.cols.inside]
+    found = [inside[at : at + 3] for at in range(0, len(inside), 3)]
+    return sum(map(all, found)), sum(len(some) for some in found if all(some))
 
 
 def depthwise_with_dsp(windows: Windows) -> Work:
@@ -164,32 +185,40 @@ def _neighbours(cols: Axis) -> tuple[int, int, int, int]:
     return pairs, singles, pair_taps, single_taps
 
 
-def planes_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
-    """depthwise_planes_dsp_s16.c."""
+def planes_with_dsp(windows: Windows, whole: bool, shifts: bool, two: bool) -> Work:
+    """depthwise_planes_dsp_s16.c. ``two``: two channels are copied at once."""
     rows, cols = windows.rows, windows.cols
     channels = windows.in_c * windows.batches
+    copies = channels // 2 if two else channels
     width = (cols.kernel + cols.out) // 2 * 2
     copied = max(min(cols.size, width - cols.pad), 0)
-    lines, eights = channels * rows.out, cols.out // 8 if rows.kernel == 3 and not shifts else 0
-    fours = groups_of(cols.out - 8 * eights, 4)
+    at_once = 4 if two else 8
+    lines, in_lines = channels * rows.out, rows.kernel == 3 and not shifts
+    eights, rest = divmod(cols.out, 8) if in_lines else (0, 0)
+    fours = 0 if in_lines else groups_of(cols.out, 4)
+    kind = " of two" if two else ""
     return {
         "calls": 1,
         "images": windows.batches,
-        "bytes of planes": 2.0 * rows.reach * width,
+        "bytes of planes": (4.0 if two else 2.0) * rows.reach * width,
         "channels": channels,
-        "lines copied": channels * rows.copied,
-        "fours copied": channels * rows.copied * (copied // 4),
-        "elements copied": channels * rows.copied * (copied % 4),
+        f"copies{kind}": copies,
+        f"lines copied{kind}": copies * rows.copied,
+        f"blocks copied{kind}": copies * rows.copied * (copied // at_once),
+        f"elements copied{kind}": copies * rows.copied * (copied % at_once),
         "rows of taps widened": channels * rows.kernel,
-        "lines": lines,
-        "lines of eights": lines * (eights > 0),
+        "channels in lines": channels * in_lines,
+        "lines": lines * in_lines,
         "eights": lines * eights,
+        "twos": lines * (rest // 2),
+        "ones": lines * (rest % 2),
         "eights within limits": lines * eights * (not whole),
+        "twos and ones within limits": lines * groups_of(rest, 2) * (not whole),
         "lines of fours": lines * (fours > 0),
         "fours": lines * fours,
         "fours within limits": lines * fours * (not whole),
         "rows of taps": lines * fours * rows.kernel,
-        "odd lines": lines * (cols.out % 4 > 0),
+        "odd lines": lines * (cols.out % 4 > 0) * (fours > 0),
     }
 
 

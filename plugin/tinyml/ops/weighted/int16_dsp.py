@@ -29,7 +29,9 @@ from tinyml.ops.weighted.walked import Windows, windows_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_sums
 
 WINDOWS = 4
-PAIR_BYTES = "for every 2 filters: two elements of each in a word, in turn"
+"""With Helium; with DSP instructions there are three."""
+PAIR_BYTES = "for every 2 filters: two elements of each in a word, in turn; the first one's plus 128"
+SINGLE_BYTES = "two elements in a word, in turn with zeros"
 VECTOR_BYTES = "for every 2 filters: eight elements of each in turn"
 FOUR_VECTORS = "for every 4 filters: eight elements of each in turn"
 FOUR_BYTES = "for every 4 filters: two elements of each in two words, in turn"
@@ -154,13 +156,14 @@ class ConvInt16Dsp(Kernel[Convolution]):
         return forwards(layer, copied=False) if one else ()
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Five windows, in whole words or vectors."""
+        """Windows in whole words or vectors."""
         elements = int(np.prod(layer.input(1).shape[1:]))
         return self.window_bytes(elements * together(layer, self.joining))
 
     def window_bytes(self, elements: int) -> int:
-        """The scratch memory for filters of so many elements."""
-        return 2 * (WINDOWS + 1) * (-(-elements // self.whole) * self.whole)
+        """The scratch memory for filters of so many elements: three columns, with a word before each, and a
+        window."""
+        return 12 + 2 * 4 * (-(-elements // self.whole) * self.whole)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         weights, groups = joined(layer, self.joining)
@@ -177,7 +180,11 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def weights(self, rows: Array, sheet: Sheet, name: str = "weights") -> str:
         """The table of filters (groups, filters, elements)."""
-        return sheet.table(name, _in_turn(rows, 2, self.whole), holds=PAIR_BYTES, alignment=4)
+        words = _in_turn(rows, 2, self.whole)
+        if rows.shape[:2] == (1, 1):
+            return sheet.table(name, words, holds=SINGLE_BYTES, alignment=4)
+        words[::2] ^= np.int8(-128)
+        return sheet.table(name, words, holds=PAIR_BYTES, alignment=4)
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         ConvInt16().emit(layer, sheet)

@@ -68,11 +68,10 @@ def _windows(windows: Windows, vectors: int) -> Work:
     rows, cols, one = windows.rows, windows.cols, windows.groups == 1
     channels, positions = windows.in_c // windows.groups, windows.positions
     single_tap = windows.taps == 1
-    in_a_row = one and rows.kernel == cols.dilation == 1
-    in_a_column = one and cols.size == rows.dilation == 1
-    straight = windows.elements % LANES == 0 and (single_tap or in_a_row or in_a_column)
-    plain = rows.stride == cols.stride == 1 and not (rows.pad or cols.pad)
-    if straight and single_tap and plain and cols.out == cols.size and rows.out <= rows.size:
+    in_a_row = rows.kernel == 1 and (single_tap or (one and cols.dilation == 1))
+    straight = in_a_row or (one and cols.size == rows.dilation == 1)
+    plain = rows.stride == cols.stride == 1 and not (rows.pad or cols.pad) and channels % LANES == 0
+    if single_tap and plain and cols.out == cols.size and rows.out <= rows.size:
         return {"flat windows": positions}
     run = cols.kernel * channels
     if not straight and cols.dilation == 1 and one and LANES / 2 <= run <= LANES:
@@ -83,7 +82,22 @@ def _windows(windows: Windows, vectors: int) -> Work:
             "narrow windows cut": cut,
             "vectors cleared": cut * vectors,
         }
-    return _gathered(windows, straight)
+    if not in_a_row:
+        return _gathered(windows, straight)
+    blocks = _blocks_in_rows(windows)
+    others = times((positions - WINDOWS * blocks) / positions, _gathered(windows, straight))
+    return together({"blocks in rows": blocks}, others)
+
+
+def _blocks_in_rows(windows: Windows) -> int:
+    """Blocks of windows that lie side by side in a row of the input."""
+    cols = windows.cols
+    return sum(
+        cols.inside[at : at + WINDOWS] == [True] * WINDOWS
+        for first, row in zip(range(0, windows.positions, cols.out), windows.rows.inside, strict=True)
+        for at in range(-first % WINDOWS, cols.out, WINDOWS)
+        if row
+    )
 
 
 def _gathered(windows: Windows, straight: bool) -> Work:

@@ -22,7 +22,8 @@ struct conv_mve_s16_group {
 	int32_t elements; /* of a filter */
 	int32_t vectors;
 	int32_t skipped; /* bytes of code in the first turn over them */
-	bool straight;   /* windows inside the input are whole vectors of it, and need no copy */
+	bool straight;   /* windows inside the input are adjacent in it, and need no copy */
+	bool row;        /* and each row of outputs meets one row of the input */
 	bool flat;       /* and each position of the input is one, in the order of outputs */
 	bool narrow; /* a row of taps is one run of the input, of half a vector to a whole one */
 	int16_t *columns; /* copies of four windows */
@@ -34,12 +35,12 @@ struct conv_mve_s16_walk {
 	const int32_t *bias;
 	const int32_t *factor;
 	const uint8_t *shift;
-	int16_t *y;
-	int32_t step;       /* bytes of the output from a position to the next */
-	const int16_t *end; /* of the outputs of the first position */
-	int32_t rare;       /* SOME and SHIFTS */
-	int32_t count;      /* of positions */
-	int32_t both;       /* 0: a single filter, whose pair is zeros */
+	int32_t rare;              /* SOME and SHIFTS */
+	const int8_t *end;         /* of the weights */
+	int32_t step;              /* bytes of the output from a position to the next */
+	int32_t count;             /* of positions */
+	int32_t both;              /* 0: a single filter, whose pair is zeros */
+	uint32_t outputs[WINDOWS]; /* addresses of four bytes before the outputs of a position */
 	int16_t low[LANES];
 	int16_t high[LANES];
 };
@@ -47,14 +48,14 @@ TINYML_OFFSET(struct conv_mve_s16_walk, windows, 0);
 TINYML_OFFSET(struct conv_mve_s16_walk, bias, 16);
 TINYML_OFFSET(struct conv_mve_s16_walk, factor, 20);
 TINYML_OFFSET(struct conv_mve_s16_walk, shift, 24);
-TINYML_OFFSET(struct conv_mve_s16_walk, y, 28);
-TINYML_OFFSET(struct conv_mve_s16_walk, step, 32);
-TINYML_OFFSET(struct conv_mve_s16_walk, end, 36);
-TINYML_OFFSET(struct conv_mve_s16_walk, rare, 40);
-TINYML_OFFSET(struct conv_mve_s16_walk, count, 44);
-TINYML_OFFSET(struct conv_mve_s16_walk, both, 48);
-TINYML_OFFSET(struct conv_mve_s16_walk, low, 52);
-TINYML_OFFSET(struct conv_mve_s16_walk, high, 68);
+TINYML_OFFSET(struct conv_mve_s16_walk, rare, 28);
+TINYML_OFFSET(struct conv_mve_s16_walk, end, 32);
+TINYML_OFFSET(struct conv_mve_s16_walk, step, 36);
+TINYML_OFFSET(struct conv_mve_s16_walk, count, 40);
+TINYML_OFFSET(struct conv_mve_s16_walk, both, 44);
+TINYML_OFFSET(struct conv_mve_s16_walk, outputs, 48);
+TINYML_OFFSET(struct conv_mve_s16_walk, low, 64);
+TINYML_OFFSET(struct conv_mve_s16_walk, high, 80);
 
 #define SOME   1 /* not all outputs of four positions and of both filters are written */
 #define SHIFTS 2 /* factors do not contain them */
@@ -88,26 +89,23 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 	multiply " r12, q1, q2\n\t"                                                                \
 	multiply " r6, q0, q3\n\t"                                                                 \
 	multiply " lr, q1, q3\n\t"
-	/* Outputs of both filters in turn, and where they go. */
+	/* Outputs of both filters are a word for each position. */
 #define LIMIT                                                                                      \
 	"vqmovnb.s32 q0, q0\n\t"                                                                   \
 	"vqmovnt.s32 q0, q1\n\t"                                                                   \
-	"add r0, r2, #4\n\t"                                                                       \
 	"vmax.s16 q0, q0, q4\n\t"                                                                  \
-	"str r0, [r11, #28]\n\t"                                                                   \
-	"vmin.s16 q0, q0, q5\n\t"                                                                  \
-	"vmov r10, r8, q0[2], q0[0]\n\t"                                                           \
-	"vmov r12, lr, q0[3], q0[1]\n\t"
+	"vmin.s16 q0, q0, q5\n\t"
 	__asm__ volatile(
 		"push {r1-r11, lr}\n\t"
-		"vpush {d8-d11}\n\t"
+		"vpush {d8-d13}\n\t"
 		"mov r11, r1\n\t"
 		"mov r1, r0\n\t"
-		"vldrh.16 q4, [r11, #52]\n\t"
-		"vldrh.16 q5, [r11, #68]\n"
+		"vldrw.u32 q6, [r11, #48]\n\t"
+		"vldrh.16 q4, [r11, #64]\n\t"
+		"vldrh.16 q5, [r11, #80]\n"
 		"1:\n\t" /* a pair of filters: the first vectors, then more of them in turns */
 		"ldm r11, {r3, r5, r7, r9}\n\t"
-		"ldr r11, [sp, #40]\n\t"
+		"ldr r11, [sp, #56]\n\t"
 		STEP("vmladav.s16")
 		"add pc, r11\n\t"
 		"nop\n"
@@ -123,38 +121,34 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		STEP("vmladava.s16")
 		TINYML_CODE_BYTES("2b", "3b", VECTOR_BYTES)
 		"4:\n\t"
-		"ldr r11, [sp, #36]\n\t"
+		"ldr r11, [sp, #52]\n\t"
 		"cmp r3, r11\n\t"
 		"bne.w 2b\n"
 		"40:\n\t"
 		TINYML_CODE_BYTES("4b", "40b", CHECK_BYTES)
-		"ldr r11, [sp, #32]\n\t"
-		"vmov q0[2], q0[0], r4, r0\n\t"
-		"vmov q0[3], q0[1], r6, r2\n\t"
+		"ldr r11, [sp, #48]\n\t"
+		"vmov q0[2], q0[0], r0, r4\n\t"
+		"vmov q0[3], q0[1], r2, r6\n\t"
 		"ldrd r2, r3, [r11, #16]\n\t"
-		"vmov q1[2], q1[0], r12, r8\n\t"
-		"vmov q1[3], q1[1], lr, r10\n\t"
+		"vmov q1[2], q1[0], r8, r12\n\t"
+		"vmov q1[3], q1[1], r10, lr\n\t"
 		"ldrd r4, r6, [r2], #8\n\t"
 		"ldrd r8, r10, [r3], #8\n\t"
 		"vadd.i32 q0, q0, r4\n\t"
 		"strd r2, r3, [r11, #16]\n\t"
 		"vadd.i32 q1, q1, r6\n\t"
-		"ldrd r2, r3, [r11, #28]\n\t"
-		"ldrd r4, r6, [r11, #36]\n\t"
+		"ldrd r6, r4, [r11, #28]\n\t"
 		"cbnz r6, 6f\n\t"
 		"vqrdmulh.s32 q0, q0, r8\n\t"
 		"vqrdmulh.s32 q1, q1, r10\n\t"
 		LIMIT
 		"5:\n\t"
-		"str r8, [r2]\n\t"
-		"str lr, [r2, r3]\n\t"
-		"str r10, [r2, r3, lsl #1]\n\t"
-		"add r2, r3\n\t"
-		"cmp r0, r4\n\t"
-		"str r12, [r2, r3, lsl #1]\n\t"
-		"bne 1b\n\t"
+		"vstrw.32 q0, [q6, #4]!\n\t"
+		"cmp r1, r4\n\t"
+		"bne 1b\n"
+		"50:\n\t"
 		"mov r0, r1\n\t"
-		"vpop {d8-d11}\n\t"
+		"vpop {d8-d13}\n\t"
 		"add sp, #12\n\t"
 		"pop {r4-r11, pc}\n"
 		"6:\n\t"
@@ -177,7 +171,13 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"8:\n\t"
 		LIMIT
 		"bcc 5b\n\t"
-		"ldrd r6, r5, [r11, #44]\n" /* fewer positions, or a single filter */
+		"mov r0, #4\n\t" /* fewer positions, or a single filter */
+		"vadd.i32 q6, q6, r0\n\t"
+		"vmov r8, r10, q0[2], q0[0]\n\t"
+		"vmov lr, r12, q0[3], q0[1]\n\t"
+		"vmov.32 r2, q6[0]\n\t"
+		"ldrd r3, r6, [r11, #36]\n\t"
+		"ldr r5, [r11, #44]\n"
 		"9:\n\t"
 		"strh r8, [r2]\n\t"
 		"lsr r8, r8, #16\n\t"
@@ -190,12 +190,9 @@ conv_mve_s16_filters(const int8_t *weights TINYML_UNSEEN,
 		"mov r10, r12\n\t"
 		"subs r6, #1\n\t"
 		"bne 9b\n\t"
-		"cmp r0, r4\n\t"
+		"cmp r1, r4\n\t"
 		"bne 1b\n\t"
-		"mov r0, r1\n\t"
-		"vpop {d8-d11}\n\t"
-		"add sp, #12\n\t"
-		"pop {r4-r11, pc}\n\t");
+		"b 50b\n\t");
 	/* clang-format on */
 #undef STEP
 #undef LIMIT
@@ -208,14 +205,29 @@ static const int16_t *conv_mve_s16_gather(const struct tinyml_conv_dsp_s16 *p,
 {
 	const struct tinyml_window *w = &p->window;
 
+	const int16_t *const end = &x[w->in_h * w->in_w * w->in_c];
+
 	x += g->first_in;
 	if (g->straight && top >= 0 && left >= 0 &&
 	    top + (w->kernel_h - 1) * w->dilation_h < w->in_h &&
 	    left + (w->kernel_w - 1) * w->dilation_w < w->in_w) {
-		return &x[(top * w->in_w + left) * w->in_c];
+		const int16_t *const window = &x[(top * w->in_w + left) * w->in_c];
+
+		/* what follows it meets weights of zero */
+		if (end - window >= g->vectors * LANES) {
+			return window;
+		}
 	}
 	tinyml_copy_window_s16(w, x, top, left, g->in_c, column);
 	return column;
+}
+
+/* The first outputs are at y. */
+static inline void conv_mve_s16_place(struct conv_mve_s16_walk *walk, int16_t *y)
+{
+	const uint32x4_t first = vdupq_n_u32((uint32_t)(uintptr_t)y - 4);
+
+	vst1q_u32(walk->outputs, vmlaq_n_u32(first, vidupq_n_u32(0, 1), (uint32_t)walk->step));
 }
 
 /* All filters of a group at the windows of a walk. */
@@ -230,8 +242,8 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 	walk->bias = &p->bias[first_out];
 	walk->factor = &p->factor[first_out];
 	walk->shift = shifts != 0 ? &p->shift[first_out] : NULL;
-	walk->y = &y[first_out];
-	walk->end = &walk->y[even];
+	walk->end = weights + even * g->vectors * LANES;
+	conv_mve_s16_place(walk, &y[first_out]);
 	walk->rare = shifts | (walk->count != WINDOWS ? SOME : 0);
 	walk->both = 1;
 	if (even > 0) {
@@ -245,8 +257,8 @@ static const int8_t *conv_mve_s16_apply(const struct tinyml_conv_dsp_s16 *p,
 		walk->bias = bias;
 		walk->factor = factor;
 		walk->shift = shift;
-		walk->y = &y[last];
-		walk->end = &walk->y[2];
+		walk->end = weights + 2 * g->vectors * LANES;
+		conv_mve_s16_place(walk, &y[last]);
 		walk->rare = shifts | SOME;
 		walk->both = 0;
 		weights = conv_mve_s16_filters(weights, walk, end, g->skipped);
@@ -308,6 +320,30 @@ conv_mve_s16_narrow(const struct tinyml_window *w, const struct conv_mve_s16_gro
 	}
 }
 
+/* Whether `count` windows of a row, from `col` on, are in the input, and followed by enough of it.
+ * If so, this says where they are.
+ */
+static inline bool conv_mve_s16_in_row(const struct tinyml_window *w,
+				       const struct conv_mve_s16_group *g, const int16_t *x,
+				       int32_t row, int32_t col, struct conv_mve_s16_walk *walk)
+{
+	const int32_t top = row * w->stride_h - w->pad_top;
+	const int32_t left = col * w->stride_w - w->pad_left, step = w->stride_w * w->in_c;
+	const int32_t last = left + (walk->count - 1) * w->stride_w;
+	const int32_t start = (top * w->in_w + left) * w->in_c + g->first_in;
+
+	if (top < 0 || top >= w->in_h || left < 0 || col + walk->count > w->out_w ||
+	    last + w->kernel_w > w->in_w ||
+	    start + (walk->count - 1) * step + g->vectors * LANES > w->in_h * w->in_w * w->in_c) {
+		return false;
+	}
+	x += start;
+	for (int32_t j = 0; j < WINDOWS; j++) {
+		walk->windows[j] = j < walk->count ? &x[j * step] : x;
+	}
+	return true;
+}
+
 /* Where the windows from a position on are: those of four positions. */
 static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
 				 const struct conv_mve_s16_group *g, const int16_t *x, int32_t at,
@@ -327,6 +363,9 @@ static void conv_mve_s16_windows(const struct tinyml_conv_dsp_s16 *p,
 	}
 	row = at / w->out_w;
 	col = at - row * w->out_w;
+	if (g->row && conv_mve_s16_in_row(w, g, x, row, col, walk)) {
+		return;
+	}
 	if (g->narrow) {
 		conv_mve_s16_narrow(w, g, x, row, col, walk);
 	} else {
@@ -366,12 +405,12 @@ void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_
 	g.elements = w->kernel_h * w->kernel_w * g.in_c;
 	g.vectors = (g.elements + LANES - 1) / LANES;
 	/* A single tap; or taps that follow one another in the input. */
-	g.straight = g.elements % LANES == 0 &&
-		     (g.elements == g.in_c ||
-		      (p->groups == 1 && ((w->kernel_h == 1 && w->dilation_w == 1) ||
-					  (w->in_w == 1 && w->dilation_h == 1))));
-	g.flat = g.straight && g.elements == g.in_c && w->stride_h == 1 && w->stride_w == 1 &&
-		 w->pad_top == 0 && w->pad_left == 0 && w->out_w == w->in_w && w->out_h <= w->in_h;
+	g.row = w->kernel_h == 1 &&
+		(g.elements == g.in_c || (p->groups == 1 && w->dilation_w == 1));
+	g.straight = g.row || (p->groups == 1 && w->in_w == 1 && w->dilation_h == 1);
+	g.flat = g.elements == g.in_c && g.elements % LANES == 0 && w->stride_h == 1 &&
+		 w->stride_w == 1 && w->pad_top == 0 && w->pad_left == 0 && w->out_w == w->in_w &&
+		 w->out_h <= w->in_h;
 	g.narrow = !g.straight && w->dilation_w == 1 && p->groups == 1 &&
 		   w->kernel_w * g.in_c <= LANES && 2 * w->kernel_w * g.in_c >= LANES;
 	g.skipped = g.vectors == 1 ? TURN * VECTOR_BYTES + CHECK_BYTES

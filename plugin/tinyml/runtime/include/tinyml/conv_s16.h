@@ -53,7 +53,8 @@ void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_
  *
  * For each group of the convolution, filters come in pairs; a last odd filter is paired with zeros.
  * Elements (kernel_h, kernel_w, in_c / groups) are filled up with zeros to a multiple of 4. Every
- * two elements of filters a and b are a word of bytes: a0, b0, a1, b1.
+ * two elements of filters a and b are a word of bytes: a0 + 128, b0, a1 + 128, b1. If the
+ * convolution has one filter alone, 128 is not added.
  */
 struct tinyml_conv_dsp_s16 {
 	struct tinyml_window window;
@@ -66,8 +67,8 @@ struct tinyml_conv_dsp_s16 {
 	const uint8_t *shift; /* 1 to 31 */
 };
 
-/** The scratch memory holds five windows of int16, of so many elements each. If shift is NULL, an
- * output is floor(sum * factor / 2^32 + 1/2).
+/** The scratch memory holds three words and four windows of int16, of so many elements each. If
+ * shift is NULL, an output is floor(sum * factor / 2^32 + 1/2).
  */
 void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
@@ -124,9 +125,11 @@ void tinyml_depthwise_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t
 /**
  * The same for lines of outputs: channel by channel, each copied first, so that outputs may be
  * written over inputs. Weights are (channels, kernel_h, kernel_w). The scratch memory holds two
- * words for each row of the kernel, the channel with its padding as far as windows reach, and five
- * elements.
+ * words for each row of the kernel, the channel with its padding as far as windows reach (two
+ * channels, if their number is even and not below TINYML_PLANES_S16_CHANNELS), and five elements.
  */
+#define TINYML_PLANES_S16_CHANNELS 16
+
 struct tinyml_depthwise_planes_dsp_s16 {
 	struct tinyml_window window; /* kernel_w is at most 3, stride_w and dilation_w are 1 */
 	int16_t out_min;
