@@ -194,3 +194,34 @@ def test_values_that_are_not_finite_are_no_signal() -> None:
         meter.add(np.array([value]), np.array([value]))
     assert meter.decibels == EXACT
     assert meter.signal == pytest.approx(4)  # 1 and 3 around 2, by n - 1
+
+
+def unrolled(steps: int) -> bytes:
+    """A recurrent layer that is none of ONNX's, step by step: each has the same weights."""
+    rng = np.random.default_rng(3)
+    constants: dict[str, Any] = {f"w{gate}": rng.normal(0, 0.5, (4, 10)).astype(FLOAT) for gate in "zh"}
+    constants |= {f"b{gate}": rng.normal(0, 0.5, 10).astype(FLOAT) for gate in "zh"}
+    constants |= {"h0": np.zeros((1, 10), FLOAT), "one": np.asarray(1, FLOAT)}
+    nodes = []
+    for step in range(steps):
+        constants |= {f"i{step}": np.array([step], np.int64), f"i{step + 1}": np.array([step + 1], np.int64)}
+        nodes += [
+            node("Slice", f"x i{step} i{step + 1} i0", f"x{step}"),
+            node("Gemm", f"x{step} wz bz", f"a{step}"),
+            node("Sigmoid", f"a{step}", f"z{step}"),
+            node("Gemm", f"x{step} wh bh", f"n{step}"),
+            node("Sub", f"one z{step}", f"k{step}"),
+            node("Mul", f"k{step} h{step}", f"o{step}"),
+            node("Mul", f"z{step} n{step}", f"p{step}"),
+            node("Add", f"o{step} p{step}", f"h{step + 1}"),
+        ]
+    return model(nodes, {"x": [steps, 4]}, f"h{steps}", **constants)
+
+
+def test_constants_that_grow_have_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(unrolled(16))
+    np.savez(tmp_path / "c.npz", x=np.random.default_rng(5).normal(0, 1, (20, 16, 4)).astype(FLOAT))
+    report = quantize(tmp_path / "m.onnx", Request(tmp_path / "c.npz", method="minmax")).report
+    (line,) = (line for line in report.advice() if line.startswith("constants grow"))
+    assert f"from {report.float_bytes:,} to {report.int8_bytes:,} bytes" in line
+    assert "Each step of an unrolled loop is such a layer" in line

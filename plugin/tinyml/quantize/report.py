@@ -19,6 +19,9 @@ LOW_DECIBELS = 15.0
 HELPS = 3.0
 """Decibels that an option must give before it is advised: half a bit."""
 
+GROWN_BYTES = 1024
+"""Constants that grow by this much deserve a warning; scales alone take less in small models."""
+
 LOST_POINTS = 1.0
 """A loss of accuracy that deserves a warning, if it is more than one sample."""
 
@@ -156,6 +159,7 @@ class Report:
     def advice(self) -> list[str]:
         """Warnings, each with what to try."""
         lines = [*self.warnings, *self._lost_accuracy(), *self._changed_decisions(), *self._weak_outputs()]
+        lines += self._grown()
         for layer in self.weakest()[:5]:
             tried = [remedy for remedy in self.remedies if remedy.name == layer.name]
             helping = [remedy for remedy in tried if remedy.decibels >= self.decibels + HELPS]
@@ -168,6 +172,16 @@ class Report:
             else:
                 lines.append(text)
         return lines
+
+    def _grown(self) -> list[str]:
+        """Integers cost more than they save where many layers share few weights."""
+        if self.int8_bytes < self.float_bytes + GROWN_BYTES:
+            return []
+        return [
+            f"constants grow from {self.float_bytes:,} to {self.int8_bytes:,} bytes: every layer has scales, "
+            "biases and, in C, tables of its own. Each step of an unrolled loop is such a layer: export it "
+            "as a loop, or leave the model float"
+        ]
 
     def _lost_accuracy(self) -> list[str]:
         """A good signal-to-noise ratio does not protect decisions that were close."""
