@@ -54,6 +54,17 @@ def test_files_that_are_not_on_disk(folder: Path) -> None:
     np.testing.assert_array_equal(result.outputs[0]["y"], toy.sample()["x"] + toy.OFFSETS)
 
 
+def test_more_inputs_and_outputs_than_a_byte_counts() -> None:
+    """Each may be 255; the harness counts outputs on from the inputs."""
+    sketch = Sketch()
+    inputs = [sketch.input((1,), DType.FLOAT32) for _ in range(200)]
+    outputs = [sketch.add(Unary("neg"), tensor) for tensor in inputs[:100]]
+    files = compile_built(sketch.graph(*outputs), Options(target="host")).files
+    sample = {tensor.name: np.full(1, number, np.float32) for number, tensor in enumerate(inputs)}
+    (found,) = harness.run_files(files, "host", [sample]).outputs
+    assert [float(value[0]) for value in found.values()] == [-number for number in range(100)]
+
+
 @pytest.mark.parametrize(
     "mode, words",
     [

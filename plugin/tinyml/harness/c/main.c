@@ -87,7 +87,7 @@ static int run_with_buffers(void)
 #endif
 
 /* The memory of one of the inputs, which are followed by the outputs. */
-static void *data_of(const struct tinyml_model *model, uint8_t index)
+static void *data_of(const struct tinyml_model *model, uint16_t index)
 {
 #ifdef TINYML_HARNESS_ARGUMENTS
 	static void *const places[] = {TINYML_HARNESS_ARGUMENTS};
@@ -129,7 +129,7 @@ static void read_inputs(const struct tinyml_model *model)
 static void write_outputs(const struct tinyml_model *model)
 {
 	for (uint8_t i = 0; i < model->output_count; i++) {
-		port_write(data_of(model, (uint8_t)(model->input_count + i)),
+		port_write(data_of(model, (uint16_t)(model->input_count + i)),
 			   model->outputs[i].bytes);
 	}
 }
