@@ -26,6 +26,7 @@ WORDS: dict[str, tuple[Any, Any]] = {
     "MachineName": (choices.MachineName, MACHINES),
     "Kernels": (choices.Kernels, model_forms.KERNELS.choices),
     "Optimize": (choices.Optimize, optimize.GOALS),
+    "Arithmetic": (choices.Arithmetic, model_forms.ARITHMETIC.choices),
     "Io": (choices.Io, passing.SPELLINGS),
     "AdaptKind": (choices.AdaptKind, adapt_request.KINDS),
     "Method": (choices.Method, quantize_request.METHODS),

@@ -48,6 +48,7 @@ Machine: TypeAlias = MachineName | str
 
 Kernels: TypeAlias = Literal["auto", "cmsis-nn", "portable"]
 Optimize: TypeAlias = Literal["balanced", "speed", "size", "ram"]
+Arithmetic: TypeAlias = Literal["float32", "float16"]
 Io: TypeAlias = Literal["arena", "caller", "int8", "caller,int8", "rows", "rows,int8"]
 AdaptKind: TypeAlias = Literal["last", "prototypes", "threshold"]
 Method: TypeAlias = Literal["auto", "minmax", "entropy", "percentile"]
@@ -68,6 +69,7 @@ class CompileSettings(TypedDict, total=False):
     kernels: Kernels
     io: Io | Sequence[str]
     optimize: Optimize
+    arithmetic: Arithmetic
     bounds: Mapping[str, int]
     outputs: Sequence[str]
     operators: str | Path | Sequence[str | Path]
