@@ -306,7 +306,10 @@ def test_names_of_written_files(
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["quantize", "m.onnx", "--data", "x.npz", "-o", "q.onnx"], "no --data; did you mean --calibration?"),
+        (
+            ["quantize", "m.onnx", "--data", "x.npz", "-o", "q.onnx"],
+            "--data x.npz; did you mean --calibration?",
+        ),
         (["quantize", "m.onnx", "--data=x.npz"], "no --data; did you mean --calibration?"),
         (["quantize", "m.onnx", "--calibratoin", "x", "-o", "q.onnx"], "did you mean --calibration?"),
     ],

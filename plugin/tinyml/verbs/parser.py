@@ -23,6 +23,7 @@ class Parser(argparse.ArgumentParser):
         # What begins like a negative number is a value, not an option: -1:1 and -0.5,-0.5 too.
         self._negative_number_matcher = re.compile(r"-\.?\d")
         self._words: list[str] = []
+        self.expected = ""  # an option that most calls require, though argparse does not
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = list(args or ())
@@ -42,8 +43,12 @@ class Parser(argparse.ArgumentParser):
                 near = did_you_mean(word, known)
                 plain = [option for option in missing.split(", ") if option in known]
                 guess = f"; did you mean {plain[0]}?" if len(plain) == 1 else ""
-                return f"; there is no {word}{near or guess}"
+                return f"; there is no {word}{near or guess or self._perhaps_expected()}"
         return ""
+
+    def _perhaps_expected(self) -> str:
+        given = any(word.split("=")[0] == self.expected for word in self._words)
+        return f"; did you mean {self.expected}?" if self.expected and not given else ""
 
     def short_usage(self) -> str:
         """The program, that it has options, and its arguments."""
@@ -61,7 +66,7 @@ class Parser(argparse.ArgumentParser):
         options = [word.split("=")[0] for word in words if word.startswith("-")]
         # a single letter resembles every option that begins with it
         long = [option for option in options[:1] if option.startswith("--")]
-        near = did_you_mean(long[0], self._option_string_actions) if long else ""
+        near = did_you_mean(long[0], self._option_string_actions) or self._perhaps_expected() if long else ""
         self.error(f"unknown arguments: {' '.join(words)}{near}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

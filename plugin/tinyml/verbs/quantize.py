@@ -21,7 +21,7 @@ from tinyml.settings.quantize_request import (
     settings,
 )
 from tinyml.verbs.base import Verb, roomy
-from tinyml.verbs.parser import MISSING
+from tinyml.verbs.parser import MISSING, Parser
 from tinyml.verbs.settings import add_setting, chosen
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Quantize(Verb):
         parser.add_argument(
             "--calibration", metavar="DATA", help="real inputs; required, except for float16 weights"
         )
+        if isinstance(parser, Parser):
+            parser.expected = "--calibration"
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the model to write"
         )

@@ -20,7 +20,7 @@ struct rows {
 	int8_t *scores;
 };
 
-static inline bool attention_s8_visible(const uint8_t *visible, int32_t key)
+static inline bool attention_rows_s8_visible(const uint8_t *visible, int32_t key)
 {
 	return visible == NULL || visible[key] != 0u;
 }
@@ -40,7 +40,7 @@ ATTENTION_S8_INLINE int32_t attention_s8_scores(const struct tinyml_attention_s8
 	}
 	total *= -p->k_zero;
 	for (int32_t j = 0; j < seen; j++) {
-		if (attention_s8_visible(visible, j)) {
+		if (attention_rows_s8_visible(visible, j)) {
 			int32_t sum = total;
 
 			for (int32_t i = 0; i < depth; i++) {
@@ -67,7 +67,7 @@ ATTENTION_S8_INLINE void attention_s8_values(const struct tinyml_attention_s8 *p
 		rows->sums[d] = 0;
 	}
 	for (int32_t j = 0; j < seen; j++) {
-		if (attention_s8_visible(visible, j)) {
+		if (attention_rows_s8_visible(visible, j)) {
 			const int32_t weight = attention_s8_weight(
 				&row, rows->scores[visible == NULL ? j : number++]);
 

@@ -262,6 +262,8 @@ struct conv_dsp_s16_sources {
 	const int16_t *from[WINDOWS];
 	int32_t sums[WINDOWS];
 };
+TINYML_OFFSET(struct conv_dsp_s16_sources, from, 0);
+TINYML_OFFSET(struct conv_dsp_s16_sources, sums, 12);
 
 /* The next elements of all windows, whose number is even, from `offset` bytes on: two in a word,
  * words of windows in turn. Returns where the next ones go.

@@ -35,6 +35,7 @@ struct depthwise_lines_dsp_s16 {
 	int32_t left;       /* outputs of the rest */
 	int32_t unused;
 };
+TINYML_OFFSET(struct depthwise_lines_dsp_s16, taps, 0);
 TINYML_OFFSET(struct depthwise_lines_dsp_s16, bias, 24);
 TINYML_OFFSET(struct depthwise_lines_dsp_s16, factor, 28);
 TINYML_OFFSET(struct depthwise_lines_dsp_s16, next, 32);
@@ -266,43 +267,46 @@ TINYML_ASSEMBLY static void depthwise_lines_dsp_s16_copy(int16_t *to TINYML_UNSE
 							 int32_t step TINYML_UNSEEN,
 							 int32_t count TINYML_UNSEEN)
 {
-	__asm__ volatile("push {r4-r7, lr}\n\t"
-			 "add lr, r2, r2, lsl #1\n\t"
-			 "subs r3, #8\n\t"
-			 "blt 2f\n"
-			 "1:\n\t"
-			 "ldrh r4, [r1]\n\t"
-			 "ldrh r5, [r1, r2]\n\t"
-			 "ldrh r6, [r1, r2, lsl #1]\n\t"
-			 "ldrh r7, [r1, lr]\n\t"
-			 "ldrh r12, [r1, r2, lsl #2]\n\t"
-			 "add r1, r1, r2, lsl #2\n\t"
-			 "strh r4, [r0]\n\t"
-			 "strh r5, [r0, #2]\n\t"
-			 "strh r6, [r0, #4]\n\t"
-			 "strh r7, [r0, #6]\n\t"
-			 "ldrh r4, [r1, r2]\n\t"
-			 "ldrh r5, [r1, r2, lsl #1]\n\t"
-			 "ldrh r6, [r1, lr]\n\t"
-			 "add r1, r1, r2, lsl #2\n\t"
-			 "strh r12, [r0, #8]\n\t"
-			 "strh r4, [r0, #10]\n\t"
-			 "strh r5, [r0, #12]\n\t"
-			 "strh r6, [r0, #14]\n\t"
-			 "add r0, #16\n\t"
-			 "subs r3, #8\n\t"
-			 "bge 1b\n"
-			 "2:\n\t"
-			 "adds r3, #8\n\t"
-			 "ble 4f\n"
-			 "3:\n\t"
-			 "ldrh r4, [r1]\n\t"
-			 "add r1, r2\n\t"
-			 "strh r4, [r0], #2\n\t"
-			 "subs r3, #1\n\t"
-			 "bne 3b\n"
-			 "4:\n\t"
-			 "pop {r4-r7, pc}\n\t");
+	/* clang-format off */
+	__asm__ volatile(
+		"push {r4-r7, lr}\n\t"
+		"add lr, r2, r2, lsl #1\n\t"
+		"subs r3, #8\n\t"
+		"blt 2f\n"
+		"1:\n\t"
+		"ldrh r4, [r1]\n\t"
+		"ldrh r5, [r1, r2]\n\t"
+		"ldrh r6, [r1, r2, lsl #1]\n\t"
+		"ldrh r7, [r1, lr]\n\t"
+		"ldrh r12, [r1, r2, lsl #2]\n\t"
+		"add r1, r1, r2, lsl #2\n\t"
+		"strh r4, [r0]\n\t"
+		"strh r5, [r0, #2]\n\t"
+		"strh r6, [r0, #4]\n\t"
+		"strh r7, [r0, #6]\n\t"
+		"ldrh r4, [r1, r2]\n\t"
+		"ldrh r5, [r1, r2, lsl #1]\n\t"
+		"ldrh r6, [r1, lr]\n\t"
+		"add r1, r1, r2, lsl #2\n\t"
+		"strh r12, [r0, #8]\n\t"
+		"strh r4, [r0, #10]\n\t"
+		"strh r5, [r0, #12]\n\t"
+		"strh r6, [r0, #14]\n\t"
+		"add r0, #16\n\t"
+		"subs r3, #8\n\t"
+		"bge 1b\n"
+		"2:\n\t"
+		"adds r3, #8\n\t"
+		"ble 4f\n"
+		"3:\n\t"
+		"ldrh r4, [r1]\n\t"
+		"add r1, r2\n\t"
+		"strh r4, [r0], #2\n\t"
+		"subs r3, #1\n\t"
+		"bne 3b\n"
+		"4:\n\t"
+		"pop {r4-r7, pc}\n\t");
+	/* clang-format on */
 }
 
 /* What is copied of two channels. */
@@ -316,6 +320,12 @@ struct depthwise_lines_dsp_s16_copied {
 	int32_t gap;    /* bytes of a plane from the end of a line to the next */
 	int32_t x_line; /* bytes of the input from a line to the next */
 };
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, to, 0);
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, other, 4);
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, from, 8);
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, step, 12);
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, count, 16);
+TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, lines, 20);
 TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, gap, 24);
 TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, x_line, 28);
 
@@ -323,51 +333,54 @@ TINYML_OFFSET(struct depthwise_lines_dsp_s16_copied, x_line, 28);
 TINYML_ASSEMBLY static void
 depthwise_lines_dsp_s16_copy_two(const struct depthwise_lines_dsp_s16_copied *all TINYML_UNSEEN)
 {
-	__asm__ volatile("push {r0, r4-r11, lr}\n\t"
-			 "ldm r0, {r0-r5}\n\t"
-			 "add lr, r3, r3, lsl #1\n\t"
-			 "mov r11, r4\n\t"
-			 "mov r10, r2\n"
-			 "1:\n\t" /* a line */
-			 "subs r4, r11, #4\n\t"
-			 "blt 3f\n"
-			 "2:\n\t"
-			 "ldr r6, [r2]\n\t"
-			 "ldr r7, [r2, r3]\n\t"
-			 "ldr r8, [r2, r3, lsl #1]\n\t"
-			 "ldr r9, [r2, lr]\n\t"
-			 "add r2, r2, r3, lsl #2\n\t"
-			 "pkhbt r12, r6, r7, lsl #16\n\t"
-			 "pkhtb r6, r7, r6, asr #16\n\t"
-			 "str r12, [r0], #4\n\t"
-			 "pkhbt r7, r8, r9, lsl #16\n\t"
-			 "str r6, [r1], #4\n\t"
-			 "pkhtb r8, r9, r8, asr #16\n\t"
-			 "str r7, [r0], #4\n\t"
-			 "str r8, [r1], #4\n\t"
-			 "subs r4, #4\n\t"
-			 "bge 2b\n"
-			 "3:\n\t"
-			 "adds r4, #4\n\t"
-			 "beq 5f\n"
-			 "4:\n\t"
-			 "ldr r6, [r2]\n\t"
-			 "add r2, r3\n\t"
-			 "strh r6, [r0], #2\n\t"
-			 "lsrs r6, r6, #16\n\t"
-			 "subs r4, #1\n\t"
-			 "strh r6, [r1], #2\n\t"
-			 "bne 4b\n"
-			 "5:\n\t"
-			 "ldr r12, [sp]\n\t"
-			 "subs r5, #1\n\t"
-			 "ldrd r6, r7, [r12, #24]\n\t"
-			 "add r10, r7\n\t"
-			 "add r0, r6\n\t"
-			 "add r1, r6\n\t"
-			 "mov r2, r10\n\t"
-			 "bne 1b\n\t"
-			 "pop {r0, r4-r11, pc}\n\t");
+	/* clang-format off */
+	__asm__ volatile(
+		"push {r0, r4-r11, lr}\n\t"
+		"ldm r0, {r0-r5}\n\t"
+		"add lr, r3, r3, lsl #1\n\t"
+		"mov r11, r4\n\t"
+		"mov r10, r2\n"
+		"1:\n\t" /* a line */
+		"subs r4, r11, #4\n\t"
+		"blt 3f\n"
+		"2:\n\t"
+		"ldr r6, [r2]\n\t"
+		"ldr r7, [r2, r3]\n\t"
+		"ldr r8, [r2, r3, lsl #1]\n\t"
+		"ldr r9, [r2, lr]\n\t"
+		"add r2, r2, r3, lsl #2\n\t"
+		"pkhbt r12, r6, r7, lsl #16\n\t"
+		"pkhtb r6, r7, r6, asr #16\n\t"
+		"str r12, [r0], #4\n\t"
+		"pkhbt r7, r8, r9, lsl #16\n\t"
+		"str r6, [r1], #4\n\t"
+		"pkhtb r8, r9, r8, asr #16\n\t"
+		"str r7, [r0], #4\n\t"
+		"str r8, [r1], #4\n\t"
+		"subs r4, #4\n\t"
+		"bge 2b\n"
+		"3:\n\t"
+		"adds r4, #4\n\t"
+		"beq 5f\n"
+		"4:\n\t"
+		"ldr r6, [r2]\n\t"
+		"add r2, r3\n\t"
+		"strh r6, [r0], #2\n\t"
+		"lsrs r6, r6, #16\n\t"
+		"subs r4, #1\n\t"
+		"strh r6, [r1], #2\n\t"
+		"bne 4b\n"
+		"5:\n\t"
+		"ldr r12, [sp]\n\t"
+		"subs r5, #1\n\t"
+		"ldrd r6, r7, [r12, #24]\n\t"
+		"add r10, r7\n\t"
+		"add r0, r6\n\t"
+		"add r1, r6\n\t"
+		"mov r2, r10\n\t"
+		"bne 1b\n\t"
+		"pop {r0, r4-r11, pc}\n\t");
+	/* clang-format on */
 }
 
 #endif /* TINYML_DEPTHWISE_LINES_DSP_S16_H_ */
