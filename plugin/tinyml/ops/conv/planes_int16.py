@@ -23,7 +23,7 @@ from tinyml.ops.weighted.walked import windows_of
 
 FACTOR_BITS = 32
 TWO_PLANES = 16
-"""From so many channels on, if they are even, two are copied at once."""
+"""From so many channels on, if they are even, two are copied at once: TINYML_PLANES_S16_CHANNELS."""
 
 
 def lines_of_outputs(layer: Layer[Convolution]) -> bool:

@@ -15,7 +15,7 @@ from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, St
 
 ELEMENT_BYTES = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "int32_t": 4, "float": 4, "void": 1}
 PLAYED_LOOPS = 4
-"""Inside one another, at most: TINYML_PLAY_LOOPS."""
+"""Inside one another, at most: TINYML_PLAY_NESTED_LOOPS."""
 POINTER = "&tinyml_"  # how the name of a loop of a kernel begins, as an argument
 
 

@@ -12,7 +12,7 @@
 
 #include "attention_s8.h"
 
-#define ATTENTION_S8_INLINE static inline __attribute__((always_inline))
+#define ATTENTION_ROWS_S8_INLINE static inline __attribute__((always_inline))
 
 struct rows {
 	int32_t *sums; /* one for each element of a value */
@@ -26,9 +26,9 @@ static inline bool attention_rows_s8_visible(const uint8_t *visible, int32_t key
 }
 
 /* The scores of the keys that a query sees; returns how many these are. */
-ATTENTION_S8_INLINE int32_t attention_s8_scores(const struct tinyml_attention_s8 *p,
-						const struct rows *rows, const int8_t *k,
-						const uint8_t *visible, int32_t seen)
+ATTENTION_ROWS_S8_INLINE int32_t attention_rows_s8_scores(const struct tinyml_attention_s8 *p,
+							  const struct rows *rows, const int8_t *k,
+							  const uint8_t *visible, int32_t seen)
 {
 	const int32_t depth = p->at.depth;
 	const struct attention_s8_scale by = attention_s8_score_scale(p);
@@ -54,9 +54,10 @@ ATTENTION_S8_INLINE int32_t attention_s8_scores(const struct tinyml_attention_s8
 	return visible == NULL ? seen : count;
 }
 
-ATTENTION_S8_INLINE void attention_s8_values(const struct tinyml_attention_s8 *p,
-					     const struct rows *rows, const int8_t *v, int8_t *y,
-					     const uint8_t *visible, int32_t seen, int32_t count)
+ATTENTION_ROWS_S8_INLINE void attention_rows_s8_values(const struct tinyml_attention_s8 *p,
+						       const struct rows *rows, const int8_t *v,
+						       int8_t *y, const uint8_t *visible,
+						       int32_t seen, int32_t count)
 {
 	const struct attention_s8_row row = attention_s8_row_of(p, rows->scores, count);
 	const struct attention_s8_scale by = attention_s8_output_scale(p);
@@ -87,9 +88,9 @@ ATTENTION_S8_INLINE void attention_s8_values(const struct tinyml_attention_s8 *p
 }
 
 /* `visible`: for each query and key, whether the query sees the key; or NULL. */
-ATTENTION_S8_INLINE void attention_s8_heads(const struct tinyml_attention_s8 *p,
-					    const struct tinyml_attention_bytes *t,
-					    const uint8_t *visible)
+ATTENTION_ROWS_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attention_s8 *p,
+						      const struct tinyml_attention_bytes *t,
+						      const uint8_t *visible)
 {
 	struct rows rows = {.sums = t->scratch};
 	const int32_t *starts = p->at.starts;
@@ -108,8 +109,8 @@ ATTENTION_S8_INLINE void attention_s8_heads(const struct tinyml_attention_s8 *p,
 			for (int32_t d = 0; d < p->at.depth; d++) {
 				rows.query[d] = (int16_t)(q[d] - p->q_zero);
 			}
-			count = attention_s8_scores(p, &rows, &t->k[starts[1]], mask, seen);
-			attention_s8_values(p, &rows, &t->v[starts[2]], y, mask, seen, count);
+			count = attention_rows_s8_scores(p, &rows, &t->k[starts[1]], mask, seen);
+			attention_rows_s8_values(p, &rows, &t->v[starts[2]], y, mask, seen, count);
 			q += p->at.q_step;
 			y += p->at.y_step;
 			mask = mask == NULL ? NULL : mask + p->at.keys;

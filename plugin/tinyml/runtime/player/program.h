@@ -42,13 +42,13 @@ struct player_place {
 	const uint8_t *image;
 	uintptr_t memory[4]; /* by enum tinyml_player_memory, less its number in the highest bits */
 	const uint32_t *at;
-	const uint32_t *end;                  /* of all calls, or of the body of a loop */
-	uint32_t level;                       /* loops around `at` */
-	uint32_t turn[1 + TINYML_PLAY_LOOPS]; /* of a repetition, and of each loop */
+	const uint32_t *end;                         /* of all calls, or of the body of a loop */
+	uint32_t level;                              /* loops around `at` */
+	uint32_t turn[1 + TINYML_PLAY_NESTED_LOOPS]; /* of a repetition, and of each loop */
 	struct {
 		const uint32_t *call;
 		const uint32_t *end; /* of what is around the loop */
-	} loops[TINYML_PLAY_LOOPS];
+	} loops[TINYML_PLAY_NESTED_LOOPS];
 };
 
 /* The operands of any call; returns what follows it. */

@@ -35,7 +35,7 @@ extern "C" {
 #define TINYML_PLAY_OPERANDS 7
 
 /** The most loops inside one another. */
-#define TINYML_PLAY_LOOPS 4
+#define TINYML_PLAY_NESTED_LOOPS 4
 
 /** The work of making a call, beside that of its kernel. */
 #define TINYML_PLAY_WORK 16u
@@ -72,7 +72,7 @@ struct tinyml_check {
 		uint32_t turns;
 		uint32_t work; /* before the loop */
 		uint32_t left; /* behind the body */
-	} loops[TINYML_PLAY_LOOPS];
+	} loops[TINYML_PLAY_NESTED_LOOPS];
 };
 
 /**
