@@ -214,6 +214,8 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_pairs_s8.c": DSP,
     f"{RUNTIME}/conv/conv_groups_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/conv_dsp_s16.c": (MORE_CORES, "-k", "int16"),
+    f"{RUNTIME}/conv/conv_columns_dsp_s16.h": (MORE_CORES, "-k", "int16"),
+    f"{RUNTIME}/conv/conv_walk_dsp_s16.h": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/depthwise_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/depthwise_planes_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/window_s16.h": (MORE_CORES, "-k", "int16"),
