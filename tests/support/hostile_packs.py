@@ -43,6 +43,7 @@ from tinyml.harness.tools import cross_compiler, host_compiler
 from tinyml.ir import Graph
 from tinyml.memory.placement import lay_out
 from tinyml.pipeline import Compiled, Options, optimize
+from tinyml.player.choice import runs_on
 from tinyml.player.kernels import KERNELS
 from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
@@ -334,7 +335,7 @@ def with_rules(machine: Machine) -> list[Playable]:
 
 @cache
 def available(machine: Machine) -> list[Playable]:
-    """The kernels that this machine has: those that its compiler does not leave out."""
+    """The kernels that this machine has: those that it can run and its compiler does not leave out."""
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     names = sorted({source for kernel in KERNELS.values() for source in kernel.sources})
@@ -345,4 +346,5 @@ def available(machine: Machine) -> list[Playable]:
         [nm, "-g", "--defined-only", *objects], capture_output=True, text=True, check=True
     )
     symbols = set(re.findall(r" [A-Z] (\w+)$", printed.stdout, re.M))
-    return [kernel for kernel in KERNELS.values() if set(kernel.name.split()) <= symbols]
+    found = [kernel for kernel in KERNELS.values() if set(kernel.name.split()) <= symbols]
+    return [kernel for kernel in found if runs_on(kernel, machine.target)]

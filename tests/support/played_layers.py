@@ -20,6 +20,7 @@ from tinyml.ops.indexing.gather import GatherElements
 from tinyml.ops.indexing.scatter import ScatterElements, ScatterND
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
@@ -84,6 +85,7 @@ def small_graphs() -> Iterator[Graph]:
 
 def _groups() -> Iterator[tuple[str, Iterator[Graph]]]:
     yield "stored_weights", _stored(np.random.default_rng(35))
+    yield "quantized_floats", _quantized_floats()
     yield "words", _words()
     yield "choices", _choices(np.random.default_rng(36))
     yield "integer_reductions", _reductions()
@@ -104,6 +106,14 @@ def _stored(rng: np.random.Generator) -> Iterator[Graph]:
     yield _layer("byte_runs", Dense(), [_real("x", 1, 40), _known("w", whole), bias])
     scattered = (rng.normal(size=(8, 40)) * (rng.random((8, 40)) < 0.2)).astype(np.float32)
     yield _layer("scattered", Dense(), [_real("x", 2, 40), _known("w", scattered), bias])
+
+
+def _quantized_floats() -> Iterator[Graph]:
+    """Four at a time, with three elements left."""
+    for dtype, quant in ((DType.INT8, SMALL), (DType.INT16, Quant.per_tensor(0.0001, 0))):
+        for even in (False, True):
+            name = f"floats_{dtype.value}_{'even' if even else 'away'}"
+            yield _layer(name, Quantize(dtype, quant, even), [_real("x", 1, 3, 13)])
 
 
 def _words() -> Iterator[Graph]:

@@ -26,5 +26,15 @@ ALL = (
     _attention(323, "attention_f32", records.ATTENTION_F32, 6, "attention_f32"),
     _attention(324, "attention_s8", records.ATTENTION_S8, 5, "attention_s8"),
     _attention(325, "attention_dsp_s8", records.ATTENTION_S8, 5, "attention_s8"),
+    Playable(
+        293,
+        "tinyml_attention_masked_s8",
+        records.ATTENTION_MASKED_S8,
+        5,
+        "tinyml_play_attention_masked_s8",
+        "tinyml_check_attention_masked_s8",
+        "tinyml/attention.h",
+        ("attention/attention_masked_s8.c", "player/play_attention.c"),
+    ),
     _attention(326, "attention_mve_s8", records.ATTENTION_S8, 5, "attention_s8"),
 )

@@ -185,9 +185,13 @@ def _attention(members: Members) -> int:
     return heads * (queries + 1) * (keys + 16) * (depth + values + 32)
 
 
+def _part(members: Members, name: str) -> Members:
+    """The members of a structure that is a part of the record."""
+    return {member.removeprefix(name): value for member, value in members.items()}
+
+
 def _apart(members: Members) -> int:
-    """Of a convolution that is a part of the record."""
-    return _conv({name.removeprefix(".conv"): value for name, value in members.items()})
+    return _conv(_part(members, ".conv"))
 
 
 def _pool(members: Members) -> int:
@@ -258,11 +262,13 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.DENSE_BLOCKS: _blocks,
     records.PACKED_ROWS: _packed_rows,
     records.ATTENTION_S8: _attention,
+    records.ATTENTION_MASKED_S8: lambda members: _attention(_part(members, ".all")),
     records.ATTENTION_F32: _attention,
     records.RECURRENT: _recurrent(1),
     records.RECURRENT_S8: _recurrent_bytes(1),
     records.LSTM_S8: _lstm,
     records.LSTM_F32: _lstm,
+    records.QUANTIZE_FLOATS: lambda members: 4 * int(members[".count"]),
     records.QUANTIZE: lambda members: 16 * int(members[".count"]),
     records.DEQUANTIZE: lambda members: 4 * int(members[".count"]),
     records.MOVE: lambda members: _count(members) * (int(members[".bytes"]) + 1),

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.cores.targets import Target
 from tinyml.ops.framework.kernel import Library, kernel_table
-from tinyml.player.kernels import BY_NUMBER
+from tinyml.player.kernels import ALWAYS, BY_NUMBER
 from tinyml.player.playable import Playable
 
 ALL = "all"
 PACK = ".tmodel"
-ALWAYS = "player"  # the folder of what every program may need: copies, constants, tables
 
 
 def operators() -> tuple[str, ...]:

@@ -22,6 +22,8 @@ from tinyml.player import (
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
 
+ALWAYS = "player"
+"""The group of what every firmware with a player has: the folder of copies, constants, tables."""
 LOOP = 0
 """Repeats the calls that follow: see <tinyml/play_loop.h>."""
 WINDOW = ("window.c", "nest.c")
@@ -131,6 +133,21 @@ def _only(number: int, name: str, record: Layout, header: str, *sources: str) ->
     )
 
 
+def _quantize(number: int, way: str, kind: str, family: str) -> Playable:
+    """Of four floats at a time."""
+    return Playable(
+        number,
+        f"tinyml_quantize_{way}_f32_{kind}",
+        records.QUANTIZE_FLOATS,
+        2,
+        f"tinyml_play_quantize_floats_{kind}",
+        f"tinyml_check_quantize_floats_{kind}",
+        "tinyml/quantize_f32.h",
+        ("quantization/quantize_f32.c", "player/play_quantize.c"),
+        family=family,
+    )
+
+
 _WHOLE = replace(
     _only(
         48,
@@ -153,6 +170,10 @@ _ALL = (
     own(7, "dequantize_s8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
     own(8, "dequantize_u8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
     own(9, "take", records.TAKE, 2, "play_take.c"),
+    _quantize(10, "even", "s8", ALWAYS),
+    _quantize(11, "away", "s8", ALWAYS),
+    _quantize(12, "even", "s16", "int16"),
+    _quantize(13, "away", "s16", "int16"),
     _conv(16, "conv_s8"),
     _conv(17, "conv_wide_s8"),
     _conv(18, "conv_halves_s8"),

@@ -149,6 +149,7 @@ SOFTMAX_FLOAT = Layout(("I .rows", "I .columns", "I .row_step", "I .depth", "I .
 POOL_FLOAT = Layout((*WINDOW, "2x", "f .divisor", "f .out_min", "f .out_max"))
 QUANTIZE = Layout(("I .count", "f .scale", "h .zero", "h .out_min", "h .out_max", "H .to_even"))
 DEQUANTIZE = Layout(("I .count", "f .scale", "i .zero"))
+QUANTIZE_FLOATS = Layout(("i .count", "i .zero", "f .scale"))
 
 
 _NESTS = (
@@ -339,6 +340,9 @@ ATTENTION_S8 = Layout(
         *("I .numerator", "I .numerator_high", "i .shift", "i .weight_zero"),
         *("i .out_multiplier", "i .out_shift", "i .out_zero", "H .by_table", "H .once"),
     )
+)
+ATTENTION_MASKED_S8 = Layout(
+    (*(member.replace(".", ".all.", 1) for member in ATTENTION_S8.members), "I* .visible")
 )
 ATTENTION_F32 = Layout(
     (

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -131,14 +130,15 @@ class AttentionBytes(Kernel[AttentionInt8]):
         if layer.has_input(POSITION):
             raise NotPlayableError("the player has no attention whose number of keys is computed")
         members = self._members(layer, sheet)
-        members.pop(".visible", None)
         if layer.op.by_table:
             numerator = layer.op.plan.numerator
             members |= {".numerator": numerator & 0xFFFFFFFF, ".numerator_high": numerator >> 32}
-        for part in _parts_of(layer):
-            apart = part is not layer.op
-            places = {**members, **_places(part, sheet, f"starts_of_{part.keys}")} if apart else members
-            sheet.note(self.name, places, sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
+        operands = (sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
+        sheet.note(self.function, self._noted(members), *operands)
+
+    def _noted(self, members: dict[str, object]) -> dict[str, object]:
+        """The members of the record that players have."""
+        return members
 
     def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
@@ -186,6 +186,11 @@ class AttentionMasked(AttentionBytes):
     sources = ("attention/attention_masked_s8.c",)
     constraints = (has_form, masked)
     function = "tinyml_attention_masked_s8"
+
+    def _noted(self, members: dict[str, object]) -> dict[str, object]:
+        visible = ".visible"
+        all_others = {f".all{name}": value for name, value in members.items() if name != visible}
+        return {**all_others, visible: members[visible]}
 
 
 class AttentionDsp(AttentionBytes):
@@ -235,39 +240,10 @@ def exponentials(op: AttentionInt8) -> Array:
     return int8.exponentials(op.softmax((1, 256)), op.beta, -np.arange(256)).astype(np.uint32)
 
 
-def _places(op: Heads, sheet: Sheet, table: str = "starts") -> dict[str, object]:
+def _places(op: Heads, sheet: Sheet) -> dict[str, object]:
     sheet.include("<tinyml/attention.h>")
-    starts = sheet.table(table, starts_table(op), holds="for each head: queries, keys, values, outputs")
+    starts = sheet.table("starts", starts_table(op), holds="for each head: queries, keys, values, outputs")
     return {f".at{member}": value for member, value in layout(op, starts).items()}
-
-
-def _parts_of(layer: Layer[AttentionInt8]) -> list[AttentionInt8]:
-    """Without a mask the operator; with one, the queries that see so many keys, each as a head of its own."""
-    op = layer.op
-    if not layer.has_input(MASK):
-        return [op]
-    seen = op.masked(layer)
-    first, count = seen.argmax(axis=1), seen.sum(axis=1)
-    if any(not row[start : start + keys].all() for row, start, keys in zip(seen, first, count, strict=True)):
-        raise NotPlayableError("the player has no attention whose mask hides keys between others")
-    return [_of_queries(op, np.flatnonzero(count == keys), first, int(keys)) for keys in np.unique(count)]
-
-
-def _of_queries(op: AttentionInt8, queries: Array, first: Array, keys: int) -> AttentionInt8:
-    """Of some queries, each of which sees so many keys from its first one on."""
-    steps = {
-        "q": op.q_step * queries,
-        "k": op.k_step * first[queries],
-        "v": op.v_step * first[queries],
-        "y": op.y_step * queries,
-    }
-    starts = {
-        f"{word}_starts": tuple(
-            int(start + step) for start in getattr(op, f"{word}_starts") for step in places
-        )
-        for word, places in steps.items()
-    }
-    return replace(op, queries=1, keys=keys, causal=False, past=0, **starts)  # type: ignore[arg-type]
 
 
 def _call(sheet: Sheet, function: str, record: str, type_: str, more: Mapping[str, str]) -> None:

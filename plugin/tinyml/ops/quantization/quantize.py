@@ -119,13 +119,16 @@ class QuantizeKernel(InPlace[Quantize]):
         sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){function}({sheet.x()}[{i}], {arguments});")
 
     def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
-        op = layer.op
-        if op.dtype.bytes != 1 and op.dtype is not DType.INT16:
+        if layer.op.dtype.bytes != 1 and layer.op.dtype is not DType.INT16:
             self.emit(layer, sheet)
             return
+        self.play_elements(layer, sheet, 0, layer.output.elements)
+
+    def play_elements(self, layer: Layer[Quantize], sheet: Sheet, first: int, count: int) -> None:
+        op = layer.op
         low, high = op.dtype.limits
         members = {
-            ".count": layer.output.elements,
+            ".count": count,
             ".scale": sheet.number(op.quant.scale),
             ".zero": op.quant.zero_point,
             ".out_min": low,
@@ -133,7 +136,8 @@ class QuantizeKernel(InPlace[Quantize]):
             ".to_even": int(op.halves_to_even),
         }
         kind = "bytes" if op.dtype.bytes == 1 else "s16"
-        sheet.note(f"tinyml_play_quantize_{kind}", members, sheet.x(), sheet.y())
+        places = (sheet.element(name, first, 0) for name in (sheet.x(), sheet.y()))
+        sheet.note(f"tinyml_play_quantize_{kind}", members, *places)
 
 
 KINDS = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
@@ -176,15 +180,9 @@ class QuantizeFourFloats(QuantizeKernel):
         return (self._function(layer),)
 
     def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
-        op, rest = layer.op, layer.output.elements % 4
-        whole = layer.output.elements - rest
+        whole, rest = self._parts(layer)
         sheet.include("<tinyml/quantize_f32.h>")
-        members = {
-            ".count": whole,
-            ".zero": op.quant.zero_point,
-            ".scale": sheet.number(op.quant.scale),
-        }
-        name = sheet.record("struct tinyml_quantize_f32", "params", members)
+        name = sheet.record("struct tinyml_quantize_f32", "params", self._members(layer, sheet))
         sheet.call(self._function(layer), name, sheet.x(), sheet.y())
         if rest:
             with sheet.loop("i", rest):
@@ -195,7 +193,20 @@ class QuantizeFourFloats(QuantizeKernel):
         return f"tinyml_quantize_{way}_f32_{KINDS[layer.op.dtype]}"
 
     def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
-        QuantizeKernel().play(layer, sheet)
+        whole, rest = self._parts(layer)
+        sheet.note(self._function(layer), self._members(layer, sheet), sheet.x(), sheet.y())
+        if rest:
+            self.play_elements(layer, sheet, whole, rest)
+
+    def _parts(self, layer: Layer[Quantize]) -> tuple[int, int]:
+        """The elements that the function takes, and the others."""
+        rest = layer.output.elements % 4
+        return layer.output.elements - rest, rest
+
+    def _members(self, layer: Layer[Quantize], sheet: Sheet) -> dict[str, object]:
+        quant = layer.op.quant
+        count, _ = self._parts(layer)
+        return {".count": count, ".zero": quant.zero_point, ".scale": sheet.number(quant.scale)}
 
 
 class DequantizeKernel(Kernel[Dequantize]):

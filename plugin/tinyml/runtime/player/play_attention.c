@@ -31,7 +31,8 @@ static struct tinyml_heads play_attention_heads(const struct tinyml_play *play,
 	};
 }
 
-void tinyml_play_attention_s8(const struct tinyml_play *play)
+/* `visible`: position of the mask, or 0. */
+static void play_attention_call(const struct tinyml_play *play, uint32_t visible)
 {
 	typedef void kernel(const struct tinyml_attention_s8 *,
 			    const struct tinyml_attention_bytes *);
@@ -54,6 +55,7 @@ void tinyml_play_attention_s8(const struct tinyml_play *play)
 		.out_zero = r->out_zero,
 		.by_table = r->by_table != 0u,
 		.once = r->once != 0u,
+		.visible = tinyml_play_table(play, visible),
 	};
 	const struct tinyml_attention_bytes t = {
 		.q = play->operand[Q],
@@ -64,6 +66,18 @@ void tinyml_play_attention_s8(const struct tinyml_play *play)
 	};
 
 	((kernel *)play->kernel->function)(&p, &t);
+}
+
+void tinyml_play_attention_s8(const struct tinyml_play *play)
+{
+	play_attention_call(play, 0);
+}
+
+void tinyml_play_attention_masked_s8(const struct tinyml_play *play)
+{
+	const struct tinyml_play_attention_masked_s8 *r = play->record;
+
+	play_attention_call(play, r->visible);
 }
 
 void tinyml_play_attention_f32(const struct tinyml_play *play)
@@ -217,6 +231,38 @@ uint32_t tinyml_check_attention_s8(struct tinyml_check *check)
 						tinyml_check_times((uint32_t)r->at.depth, 2));
 
 	return play_attention_bytes(check, tinyml_check_plus(rows, (uint32_t)r->at.keys));
+}
+
+/* The keys that query `query` sees of those that `past` leaves it. */
+static uint32_t play_attention_seen(const struct tinyml_play_heads *at, const uint8_t *visible,
+				    int32_t query)
+{
+	uint32_t seen = 0;
+
+	for (int32_t key = 0; key < at->keys && key - query <= at->past; key++) {
+		seen += visible[key] != 0u ? 1u : 0u;
+	}
+	return seen;
+}
+
+/* Every query sees a key: a softmax of nothing divides by 0. */
+uint32_t tinyml_check_attention_masked_s8(struct tinyml_check *check)
+{
+	const struct tinyml_play_attention_masked_s8 *r = check->record;
+	const struct tinyml_play_heads *at = &r->all.at;
+	const uint32_t work = tinyml_check_attention_s8(check);
+	const uint8_t *visible = check->image + r->visible;
+
+	tinyml_check_that(check, r->visible != 0u);
+	if (check->wrong) {
+		return 0;
+	}
+	tinyml_check_constants(check, r->visible,
+			       tinyml_check_times((uint32_t)at->queries, (uint32_t)at->keys), 1);
+	for (int32_t i = 0; i < at->queries && !check->wrong; i++, visible += at->keys) {
+		tinyml_check_that(check, play_attention_seen(at, visible, i) > 0u);
+	}
+	return work;
 }
 
 /* Values of a head are transposed, with `keys` columns. */

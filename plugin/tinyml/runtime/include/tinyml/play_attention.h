@@ -49,6 +49,12 @@ struct tinyml_play_attention_s8 {
 	uint16_t once;
 };
 
+/** The same operands. */
+struct tinyml_play_attention_masked_s8 {
+	struct tinyml_play_attention_s8 all;
+	uint32_t visible; /* a byte for each query and key */
+};
+
 /** Operands: q, k, v, mask, y, scratch. */
 struct tinyml_play_attention_f32 {
 	struct tinyml_play_heads at;
@@ -64,8 +70,10 @@ struct tinyml_play_attention_f32 {
 /* What the player calls, and what it checks. */
 
 void tinyml_play_attention_s8(const struct tinyml_play *play);
+void tinyml_play_attention_masked_s8(const struct tinyml_play *play);
 void tinyml_play_attention_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_attention_s8(struct tinyml_check *check);
+uint32_t tinyml_check_attention_masked_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_dsp_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_mve_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_f32(struct tinyml_check *check);

@@ -72,6 +72,13 @@ struct tinyml_play_quantize {
 	uint16_t to_even; /* halves; else away from zero */
 };
 
+/** struct tinyml_quantize_f32 */
+struct tinyml_play_quantize_floats {
+	int32_t count;
+	int32_t zero;
+	float scale;
+};
+
 struct tinyml_play_dequantize {
 	uint32_t count;
 	float scale;
@@ -109,6 +116,10 @@ void tinyml_play_fill_loops(const struct tinyml_play *play);
 uint32_t tinyml_check_fill_loops(struct tinyml_check *check);
 void tinyml_play_quantize_bytes(const struct tinyml_play *play);
 uint32_t tinyml_check_quantize_bytes(struct tinyml_check *check);
+void tinyml_play_quantize_floats_s8(const struct tinyml_play *play);
+void tinyml_play_quantize_floats_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_quantize_floats_s8(struct tinyml_check *check);
+uint32_t tinyml_check_quantize_floats_s16(struct tinyml_check *check);
 void tinyml_play_dequantize_s8(const struct tinyml_play *play);
 void tinyml_play_dequantize_u8(const struct tinyml_play *play);
 uint32_t tinyml_check_dequantize_bytes(struct tinyml_check *check);
