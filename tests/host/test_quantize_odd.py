@@ -39,7 +39,7 @@ REST = [node("Softmax", "b", "s"), node("MatMul", "s v", "y")]
 SEEN = np.tri(5, dtype=bool)
 
 
-@pytest.mark.parametrize("low", [-np.inf, np.finfo(np.float32).min, -1e9, -1e4])
+@pytest.mark.parametrize("low", [-np.inf, np.finfo(np.float32).min, -1e9, -1e4, -100, -30])
 @pytest.mark.parametrize("way", ["Add", "Where", "Reshape"])
 def test_masked_scores_stay_float(way: str, low: float, tmp_path: Path) -> None:
     """int8 would have one step for all scores that are not masked, and has none for infinity."""
@@ -57,6 +57,27 @@ def test_masked_scores_stay_float(way: str, low: float, tmp_path: Path) -> None:
     assert result.report.layers[0].kind == result.report.layers[-1].kind == "int8"
     assert result.report.decibels > 30
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
+@pytest.mark.parametrize("low,kind", [(-100, "float"), (-30, "float"), (-3, "int8")])
+@pytest.mark.parametrize("computed", [False, True])
+def test_the_report_says_why_masked_scores_are_float(
+    computed: bool, low: float, kind: str, tmp_path: Path
+) -> None:
+    """Also of a mask that arrives at run time; one that changes scores a little leaves them int8."""
+    nodes, constants = [*MASKED, *REST], {"w": noise(6, 5), "v": noise(5, 4)}
+    if computed:  # a key is hidden if one of its values is positive
+        nodes = [node("Slice", "x starts ends axes", "part"), node("Greater", "part zero", "hidden")]
+        nodes += [node("Cast", "hidden", "one", to=1), node("Mul", "one low", "mask"), *MASKED, *REST]
+        constants |= {name: np.asarray([n]) for name, n in (("starts", 0), ("ends", 5), ("axes", 2))}
+        constants |= {"zero": np.asarray(0, np.float32), "low": np.asarray(low, np.float32)}
+    else:
+        constants["mask"] = np.where(SEEN, 0, low).astype(np.float32)
+    result = quantize_small(model_of(nodes, constants, [1, 5, 6]), tmp_path, (5, 6))
+    (softmax,) = (layer for layer in result.report.layers if layer.op_type == "Softmax")
+    assert softmax.kind == kind
+    assert softmax.why == ("its mask leaves scores too few steps of int8" if kind == "float" else "")
+    assert computed or result.report.decibels > 30  # int8 inputs near zero hide other keys
 
 
 def test_a_choice_between_activations_is_int8(tmp_path: Path) -> None:

@@ -13,12 +13,51 @@ import numpy as np
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Shape, Tensor
 from tinyml.ops.attention.heads import Rows, rows_of
-from tinyml.passes._attention_positions import HIDES, position_of
+from tinyml.passes._attention_positions import position_of
 from tinyml.passes.editor import Editor
 
 NO_ROWS = Rows((), 0)
 NO_WEIGHT = 104.0
 """By how much a score is below the largest from where on float32 has no exponential of it."""
+NO_BYTE = 32.0
+"""The same for weights that become bytes: their steps are larger than 2^-16, and 65,535 such exponentials are
+less than float32 resolves in a sum with 1."""
+LARGEST = (1e9 - NO_WEIGHT) / 2
+"""Scores of floats are taken to be no larger than this times their scale, as nothing says how large they are:
+exporters hide keys by -1e9, by the lowest number of float32 or by -inf."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What scores can be before masks, and by how much one must be below all others to have no weight."""
+
+    low: float = -LARGEST
+    high: float = LARGEST
+    margin: float = NO_WEIGHT
+
+    def hidden_by(self, mask: Mask) -> bool:
+        """Whether what replaces scores leaves them no weight; of a mask that is added, its values tell."""
+        return not mask.truth or mask.low <= self.low - self.margin
+
+    @property
+    def hides(self) -> float:
+        """This or less added to a score leaves it no weight."""
+        return self.low - self.high - self.margin
+
+
+def span_of(scale: float, softcap: float, beta: float, numbers: tuple[float, float] | None) -> Span:
+    """Of scores times ``scale``, limited to ``softcap``, for a softmax of ``beta`` times them.
+
+    ``numbers`` are the smallest and the largest before that, if scores and weights are bytes.
+    """
+    margin = NO_WEIGHT if numbers is None else NO_BYTE
+    margin = margin / beta if beta > 0 else math.nan  # else nothing hides
+    if softcap:
+        return Span(-softcap, softcap, margin)
+    if numbers is not None:
+        return Span(min(numbers) * scale, max(numbers) * scale, margin)
+    largest = LARGEST * max(1.0, abs(scale))
+    return Span(-largest, largest, margin)
 
 
 @dataclass(frozen=True)
@@ -43,10 +82,11 @@ class Scores:
     past: int | None = None  # causal
     position: str = ""  # the past is counted from it
     masked_by: str = ""  # what hides keys, whether it stays or not
+    span: Span = Span()
     alike: bool = False  # all queries of a head see the keys that the first one does
 
 
-def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
+def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask], span: Span) -> Scores | None:
     """``found`` with all masks; None if they are more than a position and one that stays."""
     for mask in masks:
         tensor = edit.tensors[mask.name]
@@ -54,7 +94,7 @@ def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores 
             return None
     if not masks:
         return found
-    found = replace(found, masked_by=masks[-1].name)
+    found = replace(found, masked_by=masks[-1].name, span=span)
     if len(masks) == 1:
         return _masked(edit, found, masks[0])
     moved = _moved(edit, found, masks)
@@ -62,7 +102,7 @@ def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores 
         return moved
     for number, mask in enumerate(masks):
         moved = _moved(edit, found, [*masks[:number], *masks[number + 1 :]])
-        if moved is not None and not moved.alike and (not mask.truth or mask.low <= HIDES):
+        if moved is not None and not moved.alike and span.hidden_by(mask):
             return _stays(edit, moved, mask)
     return None
 
@@ -73,12 +113,12 @@ def _moved(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
         keys = mask.scores[-1]
         shape = edit.tensors[mask.name].shape
         hides = math.prod(shape[:-2]) == 1 and shape[-1:] == (keys,)
-        if not hides or (mask.truth and mask.low > HIDES):
+        if not hides or not found.span.hidden_by(mask):
             return None
     queries, keys = masks[0].scores[-2:]
     names = [mask.name for mask in masks]
     alike = queries > 1 and all(edit.tensors[name].shape[-2:-1] in ((), (1,)) for name in names)
-    moving = position_of(edit, names, (1 if alike else queries, keys))
+    moving = position_of(edit, names, (1 if alike else queries, keys), found.span.hides)
     return None if moving is None else replace(found, position=moving[0], past=moving[1], alike=alike)
 
 
@@ -87,8 +127,8 @@ def _masked(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     tensor = edit.tensors[mask.name]
     axes = (1,) * (len(mask.scores) - len(tensor.shape)) + tensor.shape
     same_for_all_heads = axes[:-2] == (1,) * (len(mask.scores) - 2) and axes[-1] == keys
-    if same_for_all_heads and (not mask.truth or mask.low <= HIDES):
-        past = _past(tensor, (queries, keys)) if axes[-2] == queries else None
+    if same_for_all_heads and found.span.hidden_by(mask):
+        past = _past(tensor, (queries, keys), found.span) if axes[-2] == queries else None
         if past is not None:
             return replace(found, past=past)
         moved = _moved(edit, found, [mask])
@@ -106,23 +146,18 @@ def _stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     return None if rows is None else replace(found, mask=mask.name, rows=rows, low=low)
 
 
-def visible_keys(
-    edit: Editor, found: Scores, shape: tuple[int, int], span: tuple[float, float]
-) -> Array | None:
+def visible_keys(edit: Editor, found: Scores, shape: tuple[int, int]) -> Array | None:
     """Which keys each query sees, (queries, keys): what a constant mask says that is the same for all heads.
 
-    None if those that it hides could have a weight beside scores in this span.
+    None if those that it hides could have a weight.
     """
-    tensor, (low, high) = edit.tensors[found.mask], span
+    tensor = edit.tensors[found.mask]
     if tensor.data is None:
         return None
     values = tensor.data.reshape(-1)[found.rows.numbers(*shape)]
-    if values.dtype == np.bool_:
-        visible, hides = values, found.low <= low - NO_WEIGHT
-    else:
-        visible = values == 0
-        hides = bool(np.all(visible | (values <= low - high - NO_WEIGHT)))
-    return visible[0] if hides and np.all(visible == visible[0]) else None
+    mask = Mask(found.mask, values.shape, values.dtype == np.bool_, found.low)
+    visible = _visible(values, found.span) if found.span.hidden_by(mask) else None
+    return visible[0] if visible is not None and np.all(visible == visible[0]) else None
 
 
 def causal_past(visible: Array) -> int | None:
@@ -133,12 +168,15 @@ def causal_past(visible: Array) -> int | None:
     return past if past >= 0 and np.array_equal(visible, seen) else None
 
 
-def _past(mask: Tensor, shape: tuple[int, int]) -> int | None:
+def _past(mask: Tensor, shape: tuple[int, int], span: Span) -> int | None:
     """By how much a constant mask lets queries see further than their own place, if it is causal."""
-    if mask.data is None:
-        return None
-    values = mask.data.reshape(shape)
-    visible = values if values.dtype == np.bool_ else values == 0
-    if values.dtype != np.bool_ and not np.all(visible | (values <= HIDES)):
-        return None
-    return causal_past(visible)
+    visible = None if mask.data is None else _visible(mask.data.reshape(shape), span)
+    return None if visible is None else causal_past(visible)
+
+
+def _visible(values: Array, span: Span) -> Array | None:
+    """Which keys are seen; None if what is added is neither nothing nor enough to hide them."""
+    if values.dtype == np.bool_:
+        return values
+    visible = values == 0
+    return visible if bool(np.all(visible | (values <= span.hides))) else None

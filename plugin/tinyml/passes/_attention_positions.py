@@ -15,20 +15,20 @@ from tinyml.ir import Array, DType, Node
 from tinyml.ir.interpreter import evaluate
 from tinyml.passes.editor import Editor
 
-HIDES = -1e9
-"""What is added to a score so that its weight is 0: this or less."""
 MOST_NODES = 64
 MOST_ELEMENTS = 1 << 22
 """Of a mask, for all positions."""
 
 
-def position_of(edit: Editor, masks: Sequence[str], shape: tuple[int, int]) -> tuple[str, int] | None:
+def position_of(
+    edit: Editor, masks: Sequence[str], shape: tuple[int, int], hides: float
+) -> tuple[str, int] | None:
     """The tensor that holds the position, and how many keys further than that the first query sees.
 
     Query i sees keys up to i + position + this number, for every position at which all queries see their own
     key. Where as many queries as keys leave one such position, which proves nothing, it is for all up to the
     one at which every query sees all keys. The masks can be broadcast to ``shape``, (queries, keys); what one
-    of them hides is hidden.
+    of them hides is hidden; ``hides`` or less added to a score does.
     """
     queries, keys = shape
     found = _sources(edit, masks)
@@ -45,7 +45,7 @@ def position_of(edit: Editor, masks: Sequence[str], shape: tuple[int, int]) -> t
             mask = values[name] if data is None else data
             mask = mask.reshape(mask.shape[-2:])  # the same for all heads
             if mask.dtype != np.bool_:
-                if not np.all((mask == 0) | (mask <= HIDES)):
+                if not np.all((mask == 0) | (mask <= hides)):
                     return None
                 mask = mask == 0
             seen = seen & mask

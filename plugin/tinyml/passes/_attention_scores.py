@@ -23,7 +23,7 @@ from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
-from tinyml.passes._attention_masks import Mask, Scores, masked_scores
+from tinyml.passes._attention_masks import Mask, Scores, masked_scores, span_of
 from tinyml.passes.editor import Editor
 
 BYTES = np.arange(-128, 128).astype(np.int8)
@@ -195,7 +195,11 @@ def in_real_numbers(edit: Editor, path: Path) -> tuple[tuple[Node, ...], Scores]
     for number, node in enumerate(path.between):
         if isinstance(node.op, Dequantize):
             rest = replace(path, between=path.between[number + 1 :], scores=node.outputs[0])
-            found = scores_of(edit, rest)
+            quant = edit.tensors[node.inputs[0]].quant
+            if quant is None or quant.per_channel:
+                return None
+            low, high = ((end - quant.zero_point) * quant.scale for end in (-128, 127))
+            found = scores_of(edit, rest, (low, high))
             plain = found is not None and not found.softcap and found.scale > 0
             return (path.between[:number], found) if found is not None and plain else None
     return None
@@ -208,8 +212,11 @@ def _line(tensor: Tensor) -> Tensor:
 # --- floats --------------------------------------------------------------------------------------
 
 
-def scores_of(edit: Editor, path: Path) -> Scores | None:
-    """The scale, the cap and the mask; None if there is anything else, or another order."""
+def scores_of(edit: Editor, path: Path, numbers: tuple[float, float] | None = None) -> Scores | None:
+    """The scale, the cap and the mask; None if there is anything else, or another order.
+
+    ``numbers`` are the smallest and the largest of the scores, if scores and weights are bytes.
+    """
     found = Scores()
     masks: list[Mask] = []
     capped = False  # tanh has been seen, its factor not yet
@@ -250,7 +257,10 @@ def scores_of(edit: Editor, path: Path) -> Scores | None:
             return None
         name = node.outputs[0]
     usable = math.isfinite(found.scale) and math.isfinite(found.softcap) and found.softcap >= 0
-    return masked_scores(edit, found, masks) if usable and not capped else None
+    if not usable or capped or not isinstance(path.softmax.op, Softmax | SoftmaxTable):
+        return None
+    span = span_of(found.scale, found.softcap, path.softmax.op.beta, numbers)
+    return masked_scores(edit, found, masks, span)
 
 
 def _same(edit: Editor, name: str, scores: str) -> bool:

@@ -148,10 +148,8 @@ def _bytes(
         table, scaled = mapped
     visible: Array | None = None
     if real.mask:
-        span = tuple((end - scaled.zero_point) * scaled.scale * real.scale for end in (-128, 127))
         shape = (places["queries"], places["keys"])
-        plain = softmax.beta == 1.0 and not real.position
-        visible = visible_keys(edit, real, shape, (span[0], span[1])) if plain else None
+        visible = None if real.position else visible_keys(edit, real, shape)
         if visible is None:
             return None
         past = causal_past(visible)

@@ -17,6 +17,7 @@ from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.calibrate import SETTINGS
 from tinyml.quantize.equalize import STRENGTHS, equalized
 from tinyml.quantize.linear import seen_inputs
+from tinyml.quantize.masks import widened
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.open_outputs import COARSE, worth_opening
 from tinyml.quantize.precision import Precision
@@ -28,6 +29,8 @@ GAIN = 0.5
 
 SAME = 90.0
 """Decibels above which two float models compute the same."""
+
+MASKED = "its mask leaves scores too few steps of int8"
 
 TOO_WIDE = "its values are too far apart for integer steps"
 
@@ -81,6 +84,7 @@ def _best_method(work: Work, wanted: Precision, steps: Steps) -> Outcome:
                 raise
             continue  # the first method has ranges for everything, also where there is no histogram
         if not found:
+            work.leave(widened(work.original, work.basis.ranges), MASKED)
             work.leave(too_wide(work.original, work.basis.ranges), TOO_WIDE)
             refuse_too_large(work.original, work.basis.ranges, work.floats(wanted))
             work.find_integer_forms(wanted.floats)
