@@ -13,21 +13,24 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.first_sight import branches
 from tests.host import test_loops_kept_tflite as tflite
 from tests.host.test_player import assert_equal
+from tests.ops import binary
 from tests.support import loop_models as models
+from tests.support import onnx_models
+from tests.support.onnx_models import branch, node
 from tests.support.programs import build_program
 from tests.support.slot_images import errors
-from tests.support.tflite_writer import Call as Operation
-from tests.support.tflite_writer import Part, Value, write
 from tinyml import harness
 from tinyml.base.errors import ModelError, ToolError
+from tinyml.emit.model import Provenance
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS
 from tinyml.importers import ModelFile
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.framework.play_sheet import PLAYED_LOOPS
 from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.player.call_work import work_of
 from tinyml.player.encode import HEADER, checksum, encode
 from tinyml.player.kernels import KERNELS
@@ -55,6 +58,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "on int8": lambda: models.integer_scan(STEPS, onnx.TensorProto.INT8),
     "nested, with a condition": lambda: models.settling_scan(STEPS),
     "with a recurrent layer": lambda: models.recurrent_scan(STEPS),
+    "with a branch": lambda: models.choosing_scan(STEPS),
     "with a dense layer behind it": lambda: models.gated_scan(STEPS, rows=True),
 }
 
@@ -81,32 +85,73 @@ def sample(model: onnx.ModelProto, seed: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_a_while_of_tflite_is_played(dtype: str) -> None:
-    """One with a state, which starts at zero, and rows of x that the number of the turn chooses."""
+    """One with a state, rows of x that the number of the turn chooses, and a list of all states."""
     compiled = compile_model(ModelFile(Path("loop.tflite"), tflite.model(dtype)), Options(target="host"))
-    with pytest.raises(UnplayableError, match="in its body, dynamic_update 'longer'"):
-        data_image(compiled, Version(1, 0, 0, 0))
-    compiled = compile_model(ModelFile(Path("loop.tflite"), while_of(dtype)), Options(target="host"))
     played = data_image(compiled, Version(1, 0, 0, 0))
     x = np.random.default_rng(1).integers(-100, 100, (tflite.STEPS, tflite.WIDTH)).astype(dtype)
-    assert "tinyml_play_loop" in {kernel.name for kernel in played.kernels}
+    assert {"tinyml_play_loop", "tinyml_play_update"} <= {kernel.name for kernel in played.kernels}
     assert_equal(played.content, compiled, {"x": x}, dtype)
 
 
-def while_of(dtype: str) -> bytes:
-    """The model of the tests of compiled code, without its list of states."""
-    state, _, x = tflite.carried(dtype)
-    body = tflite.body(dtype)
-    kept = [v for v in body.values if v.name not in ("list", "longer", "place", "none")]
-    first = Value.constant("first", np.asarray(0, np.int32))
-    zeros = Value.constant("state0", np.zeros(state.shape, dtype), state.quant)
-    results = [Value("count", (), "int32")]
-    results += [Value(f"{v.name}_end", v.shape, v.dtype, v.quant) for v in (state, x)]
-    loop = Operation("WHILE", ["first", "state0", "x"], [v.name for v in results], *tflite.WHILE)
-    return write(
-        Part([first, zeros, x, *results], [loop], ["x"], ["state_end", "count"]),
-        tflite.condition([state, x]),
-        Part(kept, body.calls[:4], ["n", "state", "x"], ["next", "new", "x"]),
+BRANCHES = {
+    "by a rate": (branches.by_rate, {"rate": [np.int64(100), np.int64(101)]}),
+    "nested": (branches.by_sum, {}),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_are_played_as_they_are_compiled(name: str, tmp_path: Path) -> None:
+    """Without a loop around them; the branch that is not taken makes no calls."""
+    made, choices = BRANCHES[name]
+    (tmp_path / "m.onnx").write_bytes(made())
+    compiled = compile_model(tmp_path / "m.onnx", Options(target="host"))
+    played = data_image(compiled, Version(1, 0, 0, 0))
+    rng = np.random.default_rng(1)
+    inputs = {name: compiled.graph.tensors[name].shape for name in compiled.graph.inputs}
+    for turn in range(6):
+        given = {name: rng.normal(size=shape).astype(np.float32) for name, shape in inputs.items()}
+        given |= {name: values[turn % 2] for name, values in choices.items()}
+        assert_equal(played.content, compiled, given, name)
+
+
+def ifs(depth: int) -> bytes:
+    """Ifs inside one another."""
+    graph = branch([node("MatMul", "x w", "product")], "product")
+    for level in range(depth):
+        last = level == depth - 1
+        other = branch([node("Neg", "x", f"other{level}")], f"other{level}")
+        nodes = [
+            node("Greater", f"sum limit{level}", f"large{level}"),
+            node("If", f"large{level}", f"y{level}", then_branch=graph, else_branch=other),
+        ]
+        graph = branch([node("ReduceSum", "x", "sum", keepdims=0), *nodes] if last else nodes, f"y{level}")
+    limits = {f"limit{level}": np.float32(-level) for level in range(depth)}
+    return onnx_models.model(
+        graph.node, {"x": [1, 4]}, f"y{depth - 1}", opset=18, w=np.eye(4, dtype=np.float32), **limits
     )
+
+
+def test_conditions_count_as_loops(tmp_path: Path) -> None:
+    for depth in (PLAYED_LOOPS, PLAYED_LOOPS + 1):
+        (tmp_path / f"{depth}.onnx").write_bytes(ifs(depth))
+    most, more = (
+        compile_model(tmp_path / f"{depth}.onnx", Options(target="host"))
+        for depth in (PLAYED_LOOPS, PLAYED_LOOPS + 1)
+    )
+    played = data_image(most, Version(1, 0, 0, 0)).content
+    for x in (1, 0, -0.4, -0.6, -2):
+        assert_equal(played, most, {"x": np.full((1, 4), x, np.float32)}, str(x))
+    with pytest.raises(UnplayableError, match="more than 4 loops and conditions are inside one another"):
+        data_image(more, Version(1, 0, 0, 0))
+
+
+@pytest.mark.parametrize("function", ["mod", "fmod"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_remainders_of_integers_are_played(function: str, dtype: str) -> None:
+    (case,) = [case for case in binary.CASES if case.name == f"{function}_{dtype}"]
+    origin = Provenance(case.name, "0" * 64, "")
+    compiled = compile_graph(case.graph(), "model", origin, Options(target="host"))
+    assert_equal(data_image(compiled, Version(1, 0, 0, 0)).content, compiled, case.inputs, case.name)
 
 
 def test_the_image_does_not_grow_with_the_steps() -> None:
@@ -138,12 +183,6 @@ def test_a_bound_that_the_self_test_exceeds() -> None:
     with pytest.raises(
         ModelError, match=r"self-test .* on noise: Loop 'settling' has more steps than its bound"
     ):
-        data_image(compiled, Version(1, 0, 0, 0))
-
-
-def test_layers_under_a_condition_are_refused_by_name() -> None:
-    compiled = compile_model(models.file(models.choosing_scan(STEPS)), Options(target="cortex-m4"))
-    with pytest.raises(UnplayableError, match="in its body, dense 'a': it runs only under a condition"):
         data_image(compiled, Version(1, 0, 0, 0))
 
 

@@ -70,7 +70,7 @@ TURNS = 26
 LOOPS = (
     *(loop_models.filter_scan(TURNS, scan_input_directions=[1, 0], scan_output_directions=[0, 1]),),
     *(loop_models.counted_loop(TURNS, TURNS - 3), loop_models.nested_loop(4, TURNS)),
-    *(loop_models.settling_loop(None), loop_models.integer_scan(TURNS)),
+    *(loop_models.settling_loop(None), loop_models.integer_scan(TURNS), loop_models.choosing_scan(TURNS)),
 )
 BATCHES, LAYERS = range(2), 100
 STATED = ("reads", "writes", "constants")

@@ -16,6 +16,7 @@ from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.indexing.dynamic_update import DynamicUpdate
 from tinyml.ops.indexing.gather import GatherElements
 from tinyml.ops.indexing.scatter import ScatterElements, ScatterND
 from tinyml.ops.pool.average import AveragePool
@@ -167,6 +168,12 @@ def _scattered(rng: np.random.Generator) -> Iterator[Graph]:
         yield _layer(f"scatter_{reduction}", ScatterND(reduction), [x, places, one])
         index = _known("i", rng.integers(-3, 3, one.shape).astype(np.int32))
         yield _layer(f"scatter_elements_{reduction}", ScatterElements(reduction, 0), [x, index, one])
+    blocks = {"row": (1, 4, 2), "corner": (2, 3, 1), "whole": (3, 4, 2), "bytes": (3, 1, 1)}
+    for kind, block in blocks.items():
+        dtype = DType.INT8 if kind == "bytes" else DType.FLOAT32
+        x, part = Tensor("x", (3, 4, 2), dtype), Tensor("u", block, dtype)
+        starts = Tensor("i", (3,), DType.INT64 if kind == "row" else DType.INT32)
+        yield _layer(f"update_{kind}", DynamicUpdate(), [x, part, starts])
 
 
 def _resized() -> Iterator[Graph]:

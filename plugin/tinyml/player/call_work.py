@@ -252,6 +252,7 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.COMPARE_BYTES: lambda members: 16 * _count(members),
     records.WHERE: lambda members: 16 * _count(members),
     records.GATHER_ELEMENTS: lambda members: 16 * _count(members),
+    records.UPDATE: lambda members: _count(members) * (int(members[".bytes"]) + 16),
     records.SCATTER: lambda members: 16 * int(members[".count"]) * (int(members[".elements"]) + 1),
     records.SCATTER_ELEMENTS: lambda members: 32 * _count(members),
     records.RESIZE_WEIGHTED: _resize_weighted,

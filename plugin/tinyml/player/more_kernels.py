@@ -59,6 +59,7 @@ ALL = (
     own(305, "gather_elements", records.GATHER_ELEMENTS, 3, "play_gather.c", family="indexing"),
     own(327, "reduce_whole", records.REDUCE_WHOLE, 2, "play_reduce_whole.c", family="reduce"),
     own(328, "scatter", records.SCATTER, 3, "play_scatter.c", family="indexing"),
+    own(294, "update", records.UPDATE, 3, "play_update.c", family="indexing"),
     own(329, "scatter_elements", records.SCATTER_ELEMENTS, 3, "play_scatter.c", family="indexing"),
     own(330, "resize_weighted", records.RESIZE_WEIGHTED, 2, "play_resize_weighted.c", family="resize"),
     _sparse(306, "dense_sparse_f32", records.DENSE_SPARSE, "tinyml/dense.h"),

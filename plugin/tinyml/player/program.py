@@ -14,14 +14,14 @@ from tinyml.base.naming import short
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
-from tinyml.ir.branches import guards
+from tinyml.ir.branches import Literal, guards, ordered
 from tinyml.ir.interpreter import initial_state
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Table, Tables, input_parameter, output_parameter
 from tinyml.ops.framework.play_sheet import NotPlayableError, PlaySheet
-from tinyml.ops.framework.program import Call, Memory, Operand, Step, calls_of
+from tinyml.ops.framework.program import Call, Memory, Operand, Step, add, calls_of
 from tinyml.ops.framework.sheet import LayerCall
 from tinyml.player.kernels import KERNELS
 
@@ -61,16 +61,14 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     run: list[Step] = []
     problems: list[str] = []
     refused: list[str] = []
-    conditions = guards(graph)
+    conditions = _conditions(graph, selected)
     for step, (chosen, prefix) in enumerate(
         zip(selected, layer_names(name, [s.layer for s in selected]), strict=True)
     ):
         if step in plan.free:
             continue
         try:
-            if conditions[step]:
-                raise NotPlayableError("it runs only under a condition")
-            run += _layer(step, chosen, prefix, places, target, tables)
+            add(run, _layer(step, chosen, prefix, places, target, tables, conditions[step]))
         except NotPlayableError as error:
             refused.append(chosen.layer.name)
             problems.append(f"  {chosen.layer.op.label()} {short(chosen.layer.name)!r}: {error.message}")
@@ -85,6 +83,15 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     return Program(run, reset, tuple(tables))
 
 
+def _conditions(graph: Graph, selected: Sequence[Selected]) -> list[list[Literal]]:
+    """For each layer, what must hold for its results to be used, as far as it is known before."""
+    position = {t.name: step for step, chosen in enumerate(selected) for t in chosen.layer.outputs}
+    return [
+        [literal for literal in ordered(guard, position) if position.get(literal[0], -1) < step]
+        for step, guard in enumerate(guards(graph))
+    ]
+
+
 def _layer(
     step: int,
     chosen: Selected,
@@ -92,9 +99,10 @@ def _layer(
     places: _Places | _PlacesInside,
     target: Target,
     tables: Tables,
+    conditions: Sequence[Literal],
     around: _LayerSheet | None = None,
 ) -> list[Step]:
-    """``around``: the loop that the layer is in."""
+    """``around``: the loop that the layer is in. Each condition is a loop around the layer, too."""
     layer, plan = chosen.layer, places.plan
     shared = plan.shared.get(step, frozenset())
     where = {
@@ -117,11 +125,16 @@ def _layer(
         kernel=chosen.kernel.name,
         level=0 if around is None else around.level + 1,
     )
+    sheet.go_deeper(len(conditions))
     chosen.kernel.play(layer, sheet)
     for call in calls_of(sheet.steps):
         if call.function not in KERNELS:
             raise NotPlayableError(f"the player does not call {call.function}")
-    return sheet.steps
+    steps = sheet.steps
+    for name, truth in reversed(conditions):
+        if steps:
+            steps = [sheet.once(places.named(name), truth, steps)]
+    return steps
 
 
 @dataclass
@@ -130,16 +143,18 @@ class _LayerSheet(PlaySheet):
 
     def calls(self, part: PlacedLoop, where: Callable[[Tensor | None, Location], str]) -> list[LayerCall]:
         """Note the calls; there is nothing left to write."""
-        places = _PlacesInside(self, part.plan, where)
+        places = _PlacesInside(self, part, where)
         names = layer_names(self.prefix, [one.layer for one in part.selected])
-        conditions = guards(part.body)
+        conditions = _conditions(part.body, part.selected)
         for step, (chosen, name) in enumerate(zip(part.selected, names, strict=True)):
             if step in part.plan.free:
                 continue
             try:
-                if conditions[step]:
-                    raise NotPlayableError("it runs only under a condition")
-                self.steps += _layer(step, chosen, name, places, self.target, self.model_tables, self)
+                under = conditions[step]
+                add(
+                    self.steps,
+                    _layer(step, chosen, name, places, self.target, self.model_tables, under, self),
+                )
             except NotPlayableError as error:
                 layer = f"{chosen.layer.op.label()} {short(chosen.layer.name)!r}"
                 raise NotPlayableError(f"in its body, {layer}: {error.message}") from None
@@ -150,9 +165,12 @@ class _PlacesInside:
     """Where tensors of the body of a loop are, as operands of calls."""
 
     def __init__(
-        self, sheet: _LayerSheet, plan: Plan, where: Callable[[Tensor | None, Location], str]
+        self, sheet: _LayerSheet, part: PlacedLoop, where: Callable[[Tensor | None, Location], str]
     ) -> None:
-        self.sheet, self.plan, self.where = sheet, plan, where
+        self.sheet, self.body, self.plan, self.where = sheet, part.body, part.plan, where
+
+    def named(self, name: str) -> Operand:
+        return self.operand(self.body.tensors[name])
 
     def operand(self, tensor: Tensor) -> Operand:
         return self.sheet.where[self.where(tensor, self.plan.places[tensor.name])]
@@ -176,6 +194,9 @@ class _Places:
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self.graph, self.plan = graph, plan
         self.starts = state_starts(graph)
+
+    def named(self, name: str) -> Operand:
+        return self.operand(self.graph.tensors[name])
 
     def operand(self, tensor: Tensor) -> Operand:
         place = self.plan.places[tensor.name]

@@ -67,7 +67,7 @@ POOL = Layout((*WINDOW, "h .shift", "h .out_min", "h .out_max", "i .factor", "i 
 SOFTMAX = Layout(("i .rows", "i .depth", "i .multiplier", "i .left_shift", "i .least_difference"))
 COPY = Layout(("I .rows", "I .bytes", "I .from_step", "I .to_step"))
 FILL = Layout(("I .bytes", "I .value"))
-LOOP = Layout(("I .turns", "I .words", "I .bounded"))
+LOOP = Layout(("I .turns", "I .words", "H .bounded", "H .unless"))
 LOOKUP = Layout(("I .count", "I* .table"))
 
 
@@ -304,6 +304,12 @@ WHERE = Layout(
     (
         *(*_loops("I", "extents"), *_loops("i", "steps"), *_loops("i", "a_steps")),
         *(*_loops("i", "b_steps"), "I .bytes"),
+    )
+)
+UPDATE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "steps"), "I .bytes"),
+        *(*_loops("I", "last"), *_loops("I", "last_steps"), *_loops("I", "starts"), "I .type"),
     )
 )
 GATHER_ELEMENTS = Layout(

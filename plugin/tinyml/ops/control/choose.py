@@ -15,6 +15,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet, over_inputs, register_kernels
+from tinyml.ops.framework.play_sheet import PlaySheet
 from tinyml.ops.framework.reading import Builder
 from tinyml.ops.shared.operands import of_type, present, same_type
 
@@ -69,6 +70,12 @@ class ChooseCopy(Kernel[Choose]):
         sheet.line()
         with sheet.block(f"if (branch != {sheet.y()}) {{"):
             sheet.line(f"memmove({sheet.y()}, branch, {y.bytes});")
+
+    def play(self, layer: Layer[Choose], sheet: Sheet) -> None:
+        assert isinstance(sheet, PlaySheet)
+        for index in (1, 2):
+            with sheet.when(sheet.x(0), index == 1):
+                sheet.copy(sheet.x(index), sheet.y(), layer.output.bytes)
 
 
 register_kernels(Choose, ChooseCopy())

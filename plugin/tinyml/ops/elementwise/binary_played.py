@@ -62,7 +62,7 @@ def play_float(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
     sheet.note(f"tinyml_play_{function}_f32", members, sheet.x(0), sheet.x(1), sheet.y())
 
 
-WHOLE = ("add", "sub", "mul", "div", "min", "max")
+WHOLE = ("add", "sub", "mul", "div", "min", "max", "mod", "fmod")
 """Functions that the player has for integers: enum tinyml_play_whole."""
 
 

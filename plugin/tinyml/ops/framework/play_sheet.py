@@ -76,6 +76,27 @@ class PlaySheet(Sheet):
         assert len(calls) == len(self.steps), "repetitions are not nested"
         self.steps = [*outer, Repeat(count, calls)]
 
+    def once(self, condition: Operand, truth: bool, steps: list[Step]) -> Turns:
+        """Steps that are made if a condition holds, or does not: a loop with one turn."""
+        members = {".turns": "1", ".bounded": "0", ".unless": str(int(not truth))}
+        record = Record("tinyml_play_loop", "", members)
+        return Turns(Call("tinyml_play_loop", record, (condition,), self.step), steps)
+
+    @contextmanager
+    def when(self, condition: str, truth: bool) -> Iterator[None]:
+        """What is noted inside is done if the condition, an operand, is ``truth``."""
+        self.go_deeper()
+        outer, self.steps = self.steps, []
+        yield
+        self.level -= 1
+        self.steps = [*outer, self.once(self._operand(condition), truth, self.steps)] if self.steps else outer
+
+    def go_deeper(self, loops: int = 1) -> None:
+        """There are more loops, or conditions, around what follows."""
+        self.level += loops
+        if self.level > PLAYED_LOOPS:
+            raise NotPlayableError(f"more than {PLAYED_LOOPS} loops and conditions are inside one another")
+
     @contextmanager
     def turns(self, most: int, condition: str, bounded: bool) -> Iterator[None]:
         """A loop around what is noted inside; ``condition``: an operand, or NULL."""

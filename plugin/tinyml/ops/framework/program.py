@@ -81,8 +81,32 @@ class Turns:
         """How many turns there can be."""
         return int(self.call.record.members[".turns"])
 
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is not really a loop, but steps that are made or not."""
+        return ".unless" in self.call.record.members
+
 
 Step = Call | Repeat | Turns
+
+
+def add(steps: list[Step], more: Iterable[Step]) -> None:
+    """Put steps behind others; those under the same condition become one."""
+    for step in more:
+        last = steps[-1] if steps else None
+        same = (
+            isinstance(step, Turns)
+            and step.is_condition
+            and isinstance(last, Turns)
+            and last.call.record == step.call.record
+            and last.call.operands == step.call.operands
+        )
+        if same:
+            assert isinstance(step, Turns)
+            assert isinstance(last, Turns)
+            add(last.steps, step.steps)
+        else:
+            steps.append(step)
 
 
 def calls_of(steps: Iterable[Step]) -> Iterator[Call]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, Layer, Tensor, given
+from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import array, merged
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.indexing.replacement import Replacement, copy_first
@@ -68,6 +70,29 @@ class DynamicUpdateLoops(InPlace[DynamicUpdate]):
         walks = {"y": c.Walk(strides), "u": c.Walk(c.contiguous(block.shape))}
         with sheet.loops(c.nest(block.shape, walks)) as at:
             sheet.line(f"{sheet.y()}[first + {at['y']}] = {sheet.x(1)}[{at['u']}];")
+
+    def play(self, layer: Layer[DynamicUpdate], sheet: Sheet) -> None:
+        x, block, starts = (layer.input(i) for i in range(3))
+        copy_first(sheet)
+        if not block.elements:
+            return
+        if starts.dtype not in (DType.INT32, DType.INT64):
+            raise NotPlayableError(f"the player has no starts of {starts.dtype.value}")
+        strides, unit = c.contiguous(x.shape), x.dtype.bytes
+        extents, (steps, packed) = merged(block.shape, strides, c.contiguous(block.shape))
+        whole = bool(extents) and steps[-1] == packed[-1]  # rows of the block lie together in the output, too
+        bytes_ = unit * (extents[-1] if whole else 1)
+        free = [axis for axis, (size, n) in enumerate(zip(x.shape, block.shape, strict=True)) if size > n]
+        members = {
+            **array("extents", extents[: len(extents) - whole], 1),
+            **array("steps", [step * unit for step in steps[: len(steps) - whole]], 0),
+            ".bytes": bytes_,
+            **array("last", [x.shape[axis] - block.shape[axis] for axis in free], 0),
+            **array("last_steps", [strides[axis] * unit for axis in free], 0),
+            **array("starts", free, 0),
+            ".type": starts.dtype.code,
+        }
+        sheet.note("tinyml_play_update", members, sheet.x(1), sheet.x(2), sheet.y())
 
 
 register_kernels(DynamicUpdate, DynamicUpdateLoops())

@@ -23,6 +23,10 @@ static int64_t play_binary_whole_one(uint32_t function, int64_t a, int64_t b)
 		return tinyml_div_s64(a, b);
 	case TINYML_PLAY_MIN:
 		return a < b ? a : b;
+	case TINYML_PLAY_MOD:
+		return tinyml_mod_s64(a, b);
+	case TINYML_PLAY_REM:
+		return tinyml_rem_s64(a, b);
 	default:
 		return a > b ? a : b;
 	}

@@ -24,7 +24,7 @@ void tinyml_play_loop(const struct tinyml_play *play)
 	}
 	loop = (const void *)(place->image + call[1]);
 	body = tinyml_player_operands(place, call, operand);
-	more = operand[0] == NULL || *(const uint8_t *)operand[0] != 0u;
+	more = operand[0] == NULL || (*(const uint8_t *)operand[0] == 0u) == (loop->unless != 0u);
 	if (more && turn < loop->turns) {
 		place->loops[level].call = call;
 		place->loops[level].end = place->end;

@@ -62,6 +62,8 @@ enum tinyml_play_whole {
 	TINYML_PLAY_DIV, /* towards zero; by zero gives 0 */
 	TINYML_PLAY_MIN,
 	TINYML_PLAY_MAX,
+	TINYML_PLAY_MOD, /* with the sign of the divisor; by zero gives 0 */
+	TINYML_PLAY_REM, /* with the sign of the dividend */
 	TINYML_PLAY_WHOLES,
 };
 

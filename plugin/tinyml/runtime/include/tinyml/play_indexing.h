@@ -59,6 +59,17 @@ struct tinyml_play_where {
 	uint32_t bytes;
 };
 
+/** A block of rows of bytes, whose place in the output is computed. Steps are in bytes. */
+struct tinyml_play_update {
+	uint32_t extents[TINYML_PLAY_LOOPS]; /* of the block */
+	int32_t steps[TINYML_PLAY_LOOPS];    /* in the output */
+	uint32_t bytes;
+	uint32_t last[TINYML_PLAY_DEPTH]; /* by axis: the largest start; 0: there is no other */
+	uint32_t last_steps[TINYML_PLAY_DEPTH];
+	uint32_t starts[TINYML_PLAY_DEPTH]; /* where in the second operand the start is */
+	uint32_t type;                      /* of starts */
+};
+
 /** Elements whose places along one axis are computed: an index for each. Steps in bytes; that of
  * the axis is `step`, and 0 in the loops. */
 struct tinyml_play_gather_elements {
@@ -158,6 +169,8 @@ void tinyml_play_compare_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_compare_s8(struct tinyml_check *check);
 void tinyml_play_where(const struct tinyml_play *play);
 uint32_t tinyml_check_where(struct tinyml_check *check);
+void tinyml_play_update(const struct tinyml_play *play);
+uint32_t tinyml_check_update(struct tinyml_check *check);
 void tinyml_play_gather_elements(const struct tinyml_play *play);
 uint32_t tinyml_check_gather_elements(struct tinyml_check *check);
 void tinyml_play_top_k(const struct tinyml_play *play);

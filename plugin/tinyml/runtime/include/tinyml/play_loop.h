@@ -15,12 +15,13 @@ extern "C" {
 /**
  * The words after the call of a loop are its body: calls, repetitions, other loops. The operand is
  * the condition, a byte: each turn begins with reading it, and 0 ends the loop. Without an operand
- * (NULL) all turns are made.
+ * (NULL) all turns are made. Calls under a condition are a loop with a single turn.
  */
 struct tinyml_play_loop {
 	uint32_t turns;   /* at most */
 	uint32_t words;   /* of the body */
-	uint32_t bounded; /* if the condition still holds after all turns, the run fails */
+	uint16_t bounded; /* if the condition still holds after all turns, the run fails */
+	uint16_t unless;  /* the condition is that the byte is 0 */
 };
 
 /** Begins a loop, or the next turn of one. What it gets is a struct player_place (program.h). */
