@@ -18,7 +18,9 @@ from datetime import datetime, timezone
 
 from tinyml import harness
 from tinyml.base.whole_files import write_whole
-from tinyml.memory.select import select
+from tinyml.ir import Graph
+from tinyml.memory.other_forms import with_other_forms
+from tinyml.memory.select import Selected, select
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.framework.kernel import Library
 from tools import int16_models
@@ -67,9 +69,14 @@ def save(date: str, counts: Iterable[ShapeCount]) -> None:
 
 def count(machine: str, kind: str, shapes: Mapping[str, Shaped]) -> Iterator[ShapeCount]:
     """All layers in one image."""
-    graph = as_graph(shapes, kind)
     target = harness.find_machine(machine).target
-    chosen = select(graph, target, frozenset({Library.PORTABLE, Library.GENERATED}))
+
+    def choose(graph: Graph) -> tuple[Selected, ...]:
+        return select(graph, target, frozenset({Library.PORTABLE, Library.GENERATED}))
+
+    graph = as_graph(shapes, kind)
+    graph = with_other_forms(graph, choose(graph), choose, target, any_code=True) or graph
+    chosen = choose(graph)
     spent, _ = computed(graph, [one.kernel for one in chosen], machine)
     for step, (name, one) in enumerate(zip(shapes, chosen, strict=True)):
         yield ShapeCount(machine, kind, name, one.kernel.name, spent[step], multiplications(one.layer))
@@ -173,8 +180,8 @@ groups, 1x1 on few pixels, 1xN and Nx1, dilated, strided and transposed ones, ch
 This page has the worst ten of each core and type, by instructions per multiplication against **the plain
 layer of its size**: a 3x3 convolution of 8x8 positions, from as many channels to as many, with about as many
 multiplications. Products with padding count as multiplications; those that strides of transposed
-convolutions leave out do not. Kernels are those that the compiler chooses without CMSIS-NN; code is built
-with -O2 and counted in QEMU.
+convolutions leave out do not. Kernels are those that the compiler chooses without CMSIS-NN and where the
+layer is not at the peak of memory; code is built with -O2 and counted in QEMU.
 
 A convolution with three spatial axes is computed as one of images, whose channels are those of all slices
 that its kernel spans: the shapes below say what it takes.

@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("adapt", "quantize"),
     ("memory.float16", "memory.four_bits"),
     ("memory.select",),
+    ("memory.other_forms",),
     ("memory.schedule",),
     ("memory.plan",),
     ("memory.bands",),

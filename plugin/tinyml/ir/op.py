@@ -185,6 +185,13 @@ class Op:
         """What the operator does to its one variable operand, if that is a factor and an offset."""
         return None
 
+    def other_form(self, layer: Layer) -> tuple[Op, Sequence[Tensor | None]] | None:
+        """Another operator with the same outputs, bit for bit, and its inputs; None if there is none.
+
+        Constants among the inputs may be new. The compiler takes the form whose kernel is faster.
+        """
+        return None
+
     def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
         """How the operator moves along axis 1 or 2 of its NHWC operands; None if it does not.
 

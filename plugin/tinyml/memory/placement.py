@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from tinyml.memory.bands.join import in_bands
 from tinyml.memory.float16_sums import in_vain
 from tinyml.memory.less_scratch import LessScratch
 from tinyml.memory.loops.place import with_placed_loops
+from tinyml.memory.other_forms import with_other_forms
 from tinyml.memory.plan import Plan, lower_bound_bytes, plan
 from tinyml.memory.schedule import same_order, schedule
 from tinyml.memory.select import Selected, select
@@ -80,7 +82,27 @@ def _of_body(options: Options) -> Options:
 
 
 def _laid_out(graph: Graph, target: Target, options: Options, goal: Goal) -> Placed:
-    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
+    """The layers as they are, or in other forms where these are faster and cost no memory."""
+
+    def choose(graph: Graph) -> tuple[Selected, ...]:
+        return choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
+
+    selected = choose(graph)
+    plain = _placed(graph, selected, target, options, goal)
+    if goal.slower > 1:
+        return plain
+    room = plain[2].arena_bytes if goal.chaining else math.inf
+    other = with_other_forms(graph, selected, choose, target, room, any_code=goal.worthwhile == 0)
+    if other is None:
+        return plain
+    verify(other, "other forms")
+    faster = _placed(other, choose(other), target, options, goal)
+    return faster if faster[2].arena_bytes <= room else plain
+
+
+def _placed(
+    graph: Graph, selected: tuple[Selected, ...], target: Target, options: Options, goal: Goal
+) -> Placed:
     chaining = goal.chaining if options.bands else None
     less_scratch = None
     if goal.less_scratch > 1:

@@ -1,0 +1,107 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions of one channel become depthwise ones where that is faster and takes no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.layer_kinds import as_kind
+from tests.support.sketch import Sketch
+from tinyml.cores.targets import Target
+from tinyml.emit.model import Provenance
+from tinyml.ir import Graph, Quant
+from tinyml.ir.interpreter import interpret
+from tinyml.memory import placement
+from tinyml.memory.other_forms import Choose, with_other_forms
+from tinyml.memory.select import Selected
+from tinyml.ops.conv.conv import Conv
+from tinyml.pipeline import Compiled, Options, compile_graph
+
+LAST = 16
+CORES = ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "riscv32")
+
+
+def graph_of(filters: int, kernel: tuple[int, int] = (3, 3), channels: int = 1, zero: int = 0) -> Graph:
+    """A convolution of a picture, and one of single pixels whose output is what takes the most memory."""
+    sketch = Sketch(seed=filters)
+    x = sketch.input((1, 20, 20, channels), quant=Quant.per_tensor(0.05, 3))
+    values = sketch.rng.integers(-60, 61, (filters, *kernel, channels)).astype(np.int8)
+    scales = tuple(float(scale) for scale in sketch.rng.uniform(0.005, 0.02, filters))
+    w = sketch.build.constant(values, "w", Quant(scales, (zero,) * filters, 0))
+    pads = (kernel[0] // 2, kernel[1] // 2) * 2
+    y = sketch.add(Conv(pads=pads), x, w, sketch.bias(filters), quant=Quant.per_tensor(0.1, -7))
+    values = sketch.rng.integers(-60, 61, (LAST, 1, 1, filters)).astype(np.int8)
+    w = sketch.build.constant(values, "last", Quant((0.01,) * LAST, (0,) * LAST, 0))
+    return sketch.graph(sketch.add(Conv(), y, w, sketch.bias(LAST), quant=Quant.per_tensor(0.1, 4)))
+
+
+def alone(graph: Graph) -> Graph:
+    """The first layer of it."""
+    first = graph.nodes[:1]
+    return replace(graph, outputs=first[0].outputs).with_nodes(first)
+
+
+def compiled(graph: Graph, target: str = "cortex-m4", optimize: str = "balanced") -> Compiled:
+    return compile_graph(
+        graph, "m", Provenance("m", "0" * 64, ""), Options(target=target, optimize=optimize, bands=False)
+    )
+
+
+def kernel(graph: Graph, target: str = "cortex-m4", optimize: str = "balanced") -> str:
+    first, _ = compiled(graph, target, optimize).selected
+    return first.kernel.name
+
+
+@pytest.mark.parametrize("target", CORES)
+def test_few_filters_of_a_picture_take_the_kernel_for_a_channel(target: str) -> None:
+    assert "depthwise" in kernel(graph_of(1), target)
+
+
+def test_many_filters_share_the_windows_that_are_gathered() -> None:
+    assert "depthwise" not in kernel(graph_of(64, (10, 4)))
+
+
+def test_several_channels_stay_a_convolution() -> None:
+    assert "depthwise" not in kernel(graph_of(1, channels=2))
+
+
+def test_code_that_must_be_small_is_not_linked_twice() -> None:
+    assert "depthwise" not in kernel(graph_of(1), optimize="size")
+
+
+@pytest.mark.parametrize("filters", [1, 2, 5])
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+def test_the_same_outputs(filters: int, zero: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = as_kind(alone(graph_of(filters, zero=zero)), kind)
+    rewritten: list[Graph | None] = []
+
+    def everywhere(
+        graph: Graph, chosen: Sequence[Selected], choose: Choose, target: Target, room: float, any_code: bool
+    ) -> Graph | None:
+        monkeypatch.setattr("tinyml.memory.other_forms.CLEARLY", 1e9)
+        rewritten.append(with_other_forms(graph, chosen, choose, target, any_code=True))
+        return rewritten[-1]
+
+    monkeypatch.setattr(placement, "with_other_forms", everywhere)
+    compiled(graph)
+    (other,) = rewritten
+    assert other is not None
+    assert [type(node.op).__name__ for node in other.nodes] == ["DepthwiseConv"]
+    x = graph.tensors[graph.inputs[0]]
+    values = np.random.default_rng(1).integers(*x.dtype.limits, x.shape, endpoint=True).astype(x.dtype.numpy)
+    feed = [{graph.inputs[0]: values}]
+    (before,), (after,) = (interpret(each, feed) for each in (graph, other))
+    np.testing.assert_array_equal(before[graph.outputs[0]], after[other.outputs[0]])
+
+
+def test_memory_is_not_spent() -> None:
+    """The copied channel is working memory: where the layer itself takes the most, windows are gathered."""
+    first = alone(graph_of(LAST))
+    assert "depthwise" in compiled(first, optimize="speed").selected[0].kernel.name
+    assert "depthwise" not in compiled(first).selected[0].kernel.name
