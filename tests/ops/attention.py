@@ -183,6 +183,8 @@ CASES: list[Case] = [
     quantised("bytes_mask_of_one_key", 2, 9, 9, 4, 4, mask=np.eye(9, dtype=bool)[::-1]),
     quantised("bytes_mask_causal", 1, 7, 9, 16, 16, causal=True, past=2, mask=SEEN[0]),
     quantised("bytes_mask_table", 2, 7, 9, 8, 8, mask=SEEN[1], table=STEPS, scaled=Quant.per_tensor(0.1, 3)),
+    quantised("bytes_mask_for_each_head", 3, 7, 9, 8, 4, mask=SEEN, mask_starts=(63, 0, 63)),
+    quantised("bytes_mask_for_each_head_causal", 2, 7, 9, 5, 3, causal=True, mask=SEEN, mask_starts=(0, 63)),
     quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
     quantised("bytes_position_of_the_end", 2, 3, 9, 8, 6, causal=True, past=-2, position=np.array([8])),

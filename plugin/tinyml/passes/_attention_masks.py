@@ -147,7 +147,7 @@ def _stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
 
 
 def visible_keys(edit: Editor, found: Scores, shape: tuple[int, int]) -> Array | None:
-    """Which keys each query sees, (queries, keys): what a constant mask says that is the same for all heads.
+    """Which keys each query sees, (heads, queries, keys), or one such table if it is the same for all heads.
 
     None if those that it hides could have a weight.
     """
@@ -157,7 +157,7 @@ def visible_keys(edit: Editor, found: Scores, shape: tuple[int, int]) -> Array |
     values = tensor.data.reshape(-1)[found.rows.numbers(*shape)]
     mask = Mask(found.mask, values.shape, values.dtype == np.bool_, found.low)
     visible = _visible(values, found.span) if found.span.hidden_by(mask) else None
-    return visible[0] if visible is not None and np.all(visible == visible[0]) else None
+    return visible[:1] if visible is not None and np.all(visible == visible[0]) else visible
 
 
 def causal_past(visible: Array) -> int | None:

@@ -8,6 +8,8 @@ import math
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+
 from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
@@ -152,9 +154,10 @@ def _bytes(
         visible = None if real.position else visible_keys(edit, real, shape)
         if visible is None:
             return None
-        past = causal_past(visible)
+        past = causal_past(visible[0]) if len(visible) == 1 else None
         if past is not None:
             real, visible = replace(real, past=past), None
+    tables, starts = (None, ()) if visible is None else _shared(visible)
     op = AttentionInt8(
         **places,
         scores=scores.quant,
@@ -166,10 +169,18 @@ def _bytes(
         round_once=product.round_once,
         causal=real.past is not None,
         past=real.past or 0,
+        mask_starts=starts,
     )
-    if visible is not None:
-        return op, (edit.constant(f"{second.name} visible", visible).name,)
+    if tables is not None:
+        return op, (edit.constant(f"{second.name} visible", tables).name,)
     return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
+
+
+def _shared(visible: Array) -> tuple[Array, tuple[int, ...]]:
+    """The tables of heads that differ, and where that of each head starts; nowhere if there is one."""
+    tables, places = np.unique(visible, axis=0, return_inverse=True)
+    size = visible[0].size
+    return tables, tuple(int(place) * size for place in places.reshape(-1)) if len(visible) > 1 else ()
 
 
 def _one_by_one(op: Heads) -> Heads:

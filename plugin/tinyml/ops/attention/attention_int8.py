@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
-from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, V, position_known
+from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V, position_known
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
 from tinyml.ops.shared.operands import integers
@@ -43,14 +43,21 @@ def products_fit(layer: Layer[AttentionInt8]) -> bool:
 
 
 def mask_of_bools(layer: Layer[AttentionInt8]) -> bool:
-    """A mask is a constant of bool for every query and key, the same for all heads, that leaves each query a
-    key; with one, the softmax is by table."""
+    """A mask is a constant of bool for every query and key, one for all heads or several, that leaves each
+    query a key; with one, the softmax is by table."""
+    op = layer.op
     if not layer.has_input(MASK):
-        return True
-    op, mask = layer.op, layer.input(MASK)
-    if mask.data is None or mask.dtype is not DType.BOOL or mask.elements != op.queries * op.keys:
+        return not op.mask_starts
+    mask, one = layer.input(MASK), op.queries * op.keys
+    if mask.data is None or mask.dtype is not DType.BOOL:
         return False
-    some = bool(op.masked(layer).any(axis=1).all())
+    if op.mask_starts:
+        inside = all(0 <= start <= mask.elements - one for start in op.mask_starts)
+        if len(op.mask_starts) != op.heads or not inside:
+            return False
+    elif mask.elements != one:
+        return False
+    some = bool(op.masked(layer).any(axis=2).all())
     return some and op.by_table and not layer.has_input(POSITION)
 
 
@@ -60,7 +67,7 @@ class AttentionInt8(Heads):
     and their softmax as int8 (``weights``).
 
     A position that arrives at run time is added to ``past``; the first query always sees a key. A constant
-    mask says which keys each query sees.
+    mask says which keys each query sees: the same ones in all heads, unless it has a place for each head.
     """
 
     operands = (
@@ -78,6 +85,7 @@ class AttentionInt8(Heads):
     beta: float = 1.0
     by_table: bool = True  # as SoftmaxTable; else as TensorFlow Lite's softmax
     round_once: bool = False
+    mask_starts: tuple[int, ...] = ()  # for each head
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(self.output_shape, DType.INT8),)
@@ -94,13 +102,17 @@ class AttentionInt8(Heads):
         return (self.placed(y),)
 
     def masked(self, layer: Layer) -> Array:
-        """(queries, keys): which keys a query sees with the mask of the layer."""
-        return layer.input(MASK).value.reshape(self.queries, self.keys) & ~self.hidden()
+        """(heads, queries, keys): which keys a query sees with the mask of the layer."""
+        return self._visible(layer.input(MASK).value) & ~self.hidden()
+
+    def _visible(self, mask: Array) -> Array:
+        rows = Rows(self.mask_starts or (0,) * self.heads, self.keys)
+        return np.asarray(mask.reshape(-1)[rows.numbers(self.queries, self.keys)])
 
     def macs(self, layer: Layer) -> int:
         if not layer.has_input(MASK):
             return super().macs(layer)
-        return self.heads * int(self.masked(layer).sum()) * (self.depth + self.values)
+        return int(self.masked(layer).sum()) * (self.depth + self.values)
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -110,7 +122,7 @@ class AttentionInt8(Heads):
     def _weights(self, scores: Array, position: int, mask: Array | None) -> Array:
         hidden = self.hidden(position)
         if mask is not None:
-            hidden = hidden | ~mask.reshape(self.queries, self.keys)
+            hidden = hidden | ~self._visible(mask)
         if self.by_table:
             y = Tensor("", scores.shape, DType.INT8, self.weights)
             return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -106,7 +107,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
         return attention_work.bytes_one_by_one(layer)
 
     def emit(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
-        members = self._members(layer, sheet)
+        members = {**_places(layer.op, sheet), **self._members(layer, sheet), **self._mask(layer, sheet)}
         if layer.op.by_table:
             members[".numerator"] = f"UINT64_C({layer.op.plan.numerator})"
         record = sheet.record("struct tinyml_attention_s8", "params", members)
@@ -134,18 +135,26 @@ class AttentionBytes(Kernel[AttentionInt8]):
             numerator = layer.op.plan.numerator
             members |= {".numerator": numerator & 0xFFFFFFFF, ".numerator_high": numerator >> 32}
         operands = (sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
-        sheet.note(self.function, self._noted(members), *operands)
+        for noted in self._noted(layer, sheet, members):
+            sheet.note(self.function, noted, *operands)
 
-    def _noted(self, members: dict[str, object]) -> dict[str, object]:
-        """The members of the record that players have."""
-        return members
+    def _noted(
+        self, layer: Layer[AttentionInt8], sheet: Sheet, members: Mapping[str, object]
+    ) -> Iterator[dict[str, object]]:
+        """The members of the records that players have, one for each call."""
+        yield {**_places(layer.op, sheet), **members}
+
+    def _mask(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
+        """What says which keys are seen."""
+        return {}
 
     def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
         (score, score_shift), (out, out_shift) = factors(layer)
-        members = _places(op, sheet)
-        for word, index in (("q", Q), ("k", K), ("v", V)):
-            members[f".{word}_zero"] = quant_of(layer.input(index)).zero_point
+        members: dict[str, object] = {
+            f".{word}_zero": quant_of(layer.input(index)).zero_point
+            for word, index in (("q", Q), ("k", K), ("v", V))
+        }
         members |= {
             ".score_multiplier": score,
             ".score_shift": score_shift,
@@ -164,9 +173,6 @@ class AttentionBytes(Kernel[AttentionInt8]):
             ".by_table": c.boolean(op.by_table),
             ".once": c.boolean(op.round_once),
         }
-        if layer.has_input(MASK):
-            visible = layer.input(MASK).value.astype(np.uint8).reshape(-1)
-            members[".visible"] = sheet.table("visible", visible, holds="for each query, which keys it sees")
         return members
 
 
@@ -187,10 +193,25 @@ class AttentionMasked(AttentionBytes):
     constraints = (has_form, masked)
     function = "tinyml_attention_masked_s8"
 
-    def _noted(self, members: dict[str, object]) -> dict[str, object]:
-        visible = ".visible"
-        all_others = {f".all{name}": value for name, value in members.items() if name != visible}
-        return {**all_others, visible: members[visible]}
+    def _mask(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
+        starts = np.asarray(layer.op.mask_starts, np.int32)
+        found: dict[str, object] = {".visible": _visible(sheet, layer.input(MASK).value)}
+        if starts.size:
+            found[".visible_starts"] = sheet.table("visible_starts", starts, holds="for each head")
+        return found
+
+    def _noted(
+        self, layer: Layer[AttentionInt8], sheet: Sheet, members: Mapping[str, object]
+    ) -> Iterator[dict[str, object]]:
+        """A call for the heads that see the same keys."""
+        op, mask = layer.op, layer.input(MASK).value.reshape(-1)
+        starts = op.mask_starts or (0,) * op.heads
+        for number, start in enumerate(sorted(set(starts))):
+            part = _of_heads(op, [head for head, place in enumerate(starts) if place == start])
+            suffix = f"_{number}" if op.mask_starts else ""
+            others = {**_places(part, sheet, f"starts{suffix}"), **members}
+            visible = _visible(sheet, mask[start : start + op.queries * op.keys], f"visible{suffix}")
+            yield {**{f".all{name}": value for name, value in others.items()}, ".visible": visible}
 
 
 class AttentionDsp(AttentionBytes):
@@ -240,9 +261,22 @@ def exponentials(op: AttentionInt8) -> Array:
     return int8.exponentials(op.softmax((1, 256)), op.beta, -np.arange(256)).astype(np.uint32)
 
 
-def _places(op: Heads, sheet: Sheet) -> dict[str, object]:
+def _visible(sheet: Sheet, mask: Array, table: str = "visible") -> str:
+    values = mask.astype(np.uint8).reshape(-1)
+    return sheet.table(table, values, holds="for each query, which keys it sees")
+
+
+def _of_heads(op: AttentionInt8, heads: Sequence[int]) -> AttentionInt8:
+    """Of some heads, which see the same keys."""
+    starts = {
+        f"{word}_starts": tuple(getattr(op, f"{word}_starts")[head] for head in heads) for word in "qkvy"
+    }
+    return replace(op, mask_starts=(), **starts)  # type: ignore[arg-type]
+
+
+def _places(op: Heads, sheet: Sheet, table: str = "starts") -> dict[str, object]:
     sheet.include("<tinyml/attention.h>")
-    starts = sheet.table("starts", starts_table(op), holds="for each head: queries, keys, values, outputs")
+    starts = sheet.table(table, starts_table(op), holds="for each head: queries, keys, values, outputs")
     return {f".at{member}": value for member, value in layout(op, starts).items()}
 
 

@@ -14,10 +14,10 @@ from tinyml.ops.framework.work import Work
 
 
 def _seen(layer: Layer[Heads]) -> Array:
-    """How many keys each query sees."""
+    """How many keys each query sees: of every head if a mask says it, else of one."""
     op = layer.op
     if isinstance(op, AttentionInt8) and layer.has_input(MASK):
-        return np.asarray(op.masked(layer).sum(axis=1))
+        return np.asarray(op.masked(layer).sum(axis=2))
     return op.seen(op.positions[1] if layer.has_input(POSITION) else 0)
 
 
@@ -49,7 +49,8 @@ def floats(layer: Layer[Attention]) -> Work:
 
 def bytes_one_by_one(layer: Layer[AttentionInt8]) -> Work:
     op = layer.op
-    scores, queries = op.heads * int(_seen(layer).sum()), op.heads * op.queries
+    seen = np.broadcast_to(_seen(layer), (op.heads, op.queries))
+    scores, queries = int(seen.sum()), op.heads * op.queries
     return {
         "calls": 1,
         "heads": op.heads,

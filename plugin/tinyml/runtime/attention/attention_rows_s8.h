@@ -25,6 +25,16 @@ static inline bool attention_rows_s8_visible(const uint8_t *visible, int32_t key
 	return visible == NULL || visible[key] != 0u;
 }
 
+/* Which keys the queries of a head see. */
+static inline const uint8_t *attention_rows_s8_mask(const struct tinyml_attention_s8 *p,
+						    const uint8_t *visible, int32_t head)
+{
+	if (visible == NULL || p->visible_starts == NULL) {
+		return visible;
+	}
+	return &visible[p->visible_starts[head]];
+}
+
 /* The scores of the keys that a query sees; returns how many these are. */
 ATTENTION_ROWS_S8_INLINE int32_t attention_rows_s8_scores(const struct tinyml_attention_s8 *p,
 							  const struct rows *rows, const int8_t *k,
@@ -99,7 +109,7 @@ ATTENTION_ROWS_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attent
 	rows.scores = (int8_t *)&rows.query[p->at.depth];
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		const int8_t *q = &t->q[starts[0]];
-		const uint8_t *mask = visible;
+		const uint8_t *mask = attention_rows_s8_mask(p, visible, h);
 		int8_t *y = &t->y[starts[3]];
 
 		for (int32_t i = 0; i < p->at.queries; i++) {

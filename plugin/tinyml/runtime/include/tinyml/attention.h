@@ -55,6 +55,7 @@ struct tinyml_attention_s8 {
 	 * leaves it. Only tinyml_attention_masked_s8() reads it.
 	 */
 	const uint8_t *visible;
+	const int32_t *visible_starts; /* for each head; NULL: all heads see the same keys */
 };
 
 struct tinyml_attention_f32 {
