@@ -15,11 +15,12 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.interpret import interpret
 from tests.support.tflite_case import f32, i8, ints
 from tests.support.tflite_writer import Call, Part, Value, write
-from tinyml import importers
+from tinyml import harness, importers
 from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.importers import ModelFile, tflite_graph
 from tinyml.ir import Graph, Quant
 from tinyml.ir.verifier import verify
+from tinyml.pipeline import Options, compile_model
 from tinyml.reference.session import answers
 
 COUNTER = Value("n", (), "int32")
@@ -171,7 +172,7 @@ def onnx_loop(most: int | None) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, None])
+@pytest.mark.parametrize("most", [0, 1, 2, 3, None])
 def test_an_onnx_loop_is_unrolled(most: int | None) -> None:
     """It ends after ``most`` steps, or when its condition is false: after the second one."""
     model = onnx_loop(most)
@@ -179,4 +180,21 @@ def test_an_onnx_loop_is_unrolled(most: int | None) -> None:
     verify(graph, "import")
     found = interpret(graph, {"x": ROWS})
     for name, wanted in zip(("total", "sums"), answers(model, {"x": ROWS}), strict=True):
+        np.testing.assert_array_equal(found[name], wanted)
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_rows_of_no_step(begins: bool, tmp_path: Path) -> None:
+    """An output without elements is one in C too, and adds nothing to what it is joined with."""
+    model = onnx_loop(0 if begins else 3)
+    for tensor in model.graph.initializer:
+        if tensor.name == "true":
+            tensor.CopyFrom(numpy_helper.from_array(np.asarray(begins), "true"))
+    model.graph.node.append(helper.make_node("Concat", ["sums", "x"], ["joined"], axis=0))
+    model.graph.output.append(helper.make_tensor_value_info("joined", TensorProto.FLOAT, (3, 2)))
+    onnx.save(model, tmp_path / "m.onnx")
+    made = compile_model(tmp_path / "m.onnx", Options("m", "host"))
+    (found,) = harness.run_files(made.files, "host", [{"x": ROWS}]).outputs
+    for name, wanted in zip(("total", "sums", "joined"), answers(model, {"x": ROWS}), strict=True):
+        assert found[name].shape == wanted.shape
         np.testing.assert_array_equal(found[name], wanted)

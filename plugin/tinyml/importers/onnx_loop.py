@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError
 from tinyml.importers.attempt import Attempt
 from tinyml.importers.rolling import Outline, Turn, passed_on, rolled
 from tinyml.importers.unrolling import goes_on
@@ -58,7 +58,18 @@ def read(
             rest = len(carried) - len(fixed)
             return [*passed_on(fixed, carried, found[:rest]), *found[rest:]]
     attempt.undo()
-    return unroll(inputs, outputs, build, body)
+    results = unroll(inputs, outputs, build, body)
+    if len(results) < outputs:  # there is no step, and so no row: a turn on trial tells what rows are
+        number, go = (build.constant(np.asarray(value)) for value in (np.int64(0), True))
+        computed = body([number, go, *carried])[1:]
+        attempt.undo()
+        if len(computed) != outputs:
+            raise ModelError(f"a Loop has {outputs} outputs, and its body computes {len(computed)}")
+        rows = [row.type for row in computed[len(results) :]]
+        results += [
+            build.constant(np.zeros((0, *row.shape), row.dtype.numpy), quant=row.quant) for row in rows
+        ]
+    return results
 
 
 def _turn(
@@ -98,7 +109,7 @@ def _and_below(
 def unroll(
     inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: Body, at_most: int | None = None
 ) -> list[Tensor]:
-    """All steps, or the first ones."""
+    """All steps, or the first ones: the values that are carried, and the rows if there is a step."""
     most, condition, *given = inputs
     carried = [tensor for tensor in given if tensor is not None]
     if len(carried) != len(given):
@@ -120,8 +131,6 @@ def unroll(
     build.longest_loop = max(build.longest_loop, len(collected))
     if outputs < len(carried):
         raise ModelError(f"a Loop carries {len(carried)} values and has {outputs} outputs")
-    if not collected and outputs > len(carried):
-        raise UnsupportedError("a Loop with zero steps that collects outputs is not supported")
     return [*carried, *(_joined(build, rows) for rows in zip(*collected, strict=True))]
 
 
