@@ -22,6 +22,7 @@ from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.export import to_onnx
+from tinyml.quantize.prepare import prepare
 from tinyml.reference.session import answers
 from tinyml.settings.quantize_request import Request
 
@@ -293,6 +294,19 @@ def test_a_named_loop_has_int16_throughout(tmp_path: Path) -> None:
     (found,) = runs_of(compiled(result), [sample])
     (wanted,) = answers(result.model, sample)
     np.testing.assert_allclose(found["y"], wanted, atol=0.02)
+
+
+def test_loops_without_a_name_are_called_what_they_are() -> None:
+    """Not after an output, with a number; a second one has the number."""
+    model = models.gated_scan(STEPS)
+    first, second = model.graph.node[0], model.graph.node.add()
+    second.CopyFrom(first)
+    second.output[0] = "hn_again"
+    model.graph.output.append(models.value("hn_again", 1, 8))
+    for names in (["scan", "scan_2"], ["cell", "scan"]):
+        first.name, second.name = ("", "") if "cell" not in names else ("cell", "")
+        written = prepare(models.file(model), {}).model
+        assert sorted(node.name for node in written.graph.node if node.op_type == "Scan") == names
 
 
 def test_misspelt_names_in_loops_have_a_hint(tmp_path: Path) -> None:

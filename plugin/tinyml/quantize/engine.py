@@ -24,11 +24,11 @@ from tinyml.quantize.float16 import float16_layers
 from tinyml.quantize.four_bits import choose
 from tinyml.quantize.improve import Steps, find_basis
 from tinyml.quantize.layers import chosen, find_layers
-from tinyml.quantize.loop_bodies import LOOPS, Made, inside, outside, with_integer_loops
+from tinyml.quantize.loop_bodies import Made, inside, outside, with_integer_loops
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
-from tinyml.quantize.prepare import FOUR_BITS_OPSET, OPSET, Prepared, prepare
+from tinyml.quantize.prepare import FOUR_BITS_OPSET, LOOPS, OPSET, Prepared, prepare
 from tinyml.quantize.report import Choice, Report
 from tinyml.quantize.reporting import reported
 from tinyml.quantize.rewrite import to_int8_interface

@@ -22,14 +22,12 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.datasets.reader import Samples
 from tinyml.importers.states import Remembered, with_states
 from tinyml.ir import Array
-from tinyml.quantize.prepare import Prepared
+from tinyml.quantize.prepare import LOOPS, Prepared
 from tinyml.quantize.report import Report
 from tinyml.quantize.sequences import runs
 from tinyml.quantize.subgraphs import bodies, drop_unread, graphs_inside, outside_names, renamed
 from tinyml.reference.session import Session
 from tinyml.settings.quantize_request import Request
-
-LOOPS = ("Loop", "Scan")
 
 MOST_TURNS = 4096
 """Turns on which a body is calibrated, of evenly spread samples."""

@@ -35,6 +35,7 @@ from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.report import Report
 from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.quantize.score_factors import move_key_factors
+from tinyml.quantize.subgraphs import graphs_inside
 from tinyml.reference import session
 from tinyml.reference.halves import widen
 
@@ -44,7 +45,9 @@ OPSET = 13
 FOUR_BITS_OPSET = 21
 """The first in which DequantizeLinear takes integers of four bits."""
 
-IN_PARTS = ("Attention", "Loop", "Scan")
+LOOPS = ("Loop", "Scan")
+
+IN_PARTS = ("Attention", *LOOPS)
 """Operators that become others when they are read."""
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
@@ -70,6 +73,8 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     """Read a float model, ONNX or TFLite, and raise it to an opset."""
     read_graph, graph = _read(file, shapes)
     model, exported = _standard_form(file, graph, graph is not read_graph)
+    if exported:
+        _name_loops(model, file)
     names = states_of(model)
     without_states(model)
     states = tuple(
@@ -140,6 +145,23 @@ def _standard_form(file: ModelFile, graph: Graph, joined: bool) -> tuple[onnx.Mo
         return export.to_onnx(remove_dead_code(graph)), True
     written = export.written(remove_dead_code(graph)) if anew else None
     return (written, True) if written is not None else (model, file.is_tflite)
+
+
+def _name_loops(model: onnx.ModelProto, file: ModelFile) -> None:
+    """Loops that have no name in the file were written with that of an output and a number."""
+    nodes = [node for graph in graphs_inside(model.graph) for node in graph.node]
+    loops = [node for node in nodes if node.op_type in LOOPS]
+    if not loops:
+        return
+    source = None if file.is_tflite else onnx_model.parse(file).graph
+    given = {node.name for graph in graphs_inside(source) for node in graph.node} if source else set()
+    taken = {node.name for node in nodes}
+    for node in (loop for loop in loops if loop.name not in given):
+        kind, number = node.op_type.lower(), 2
+        node.name = kind
+        while node.name in taken:
+            node.name, number = f"{kind}_{number}", number + 1
+        taken.add(node.name)
 
 
 def _joined(graph: Graph) -> Graph:

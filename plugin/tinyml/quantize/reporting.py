@@ -17,9 +17,10 @@ from tinyml.quantize.constants import float_bytes
 from tinyml.quantize.forests import forest_bytes, ignores_missing
 from tinyml.quantize.improve import Steps
 from tinyml.quantize.layers import FloatLayer, chosen
-from tinyml.quantize.loop_bodies import LOOPS, with_float_loops
+from tinyml.quantize.loop_bodies import with_float_loops
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.precision import Precision
+from tinyml.quantize.prepare import LOOPS
 from tinyml.quantize.report import LOW_DECIBELS, LayerNoise, Remedy, Report
 from tinyml.quantize.sparsity import sparsity_of
 from tinyml.quantize.work import Work
