@@ -305,7 +305,7 @@ def image_of(steps: Sequence[Step], work: int | None = None, change: tuple[str, 
     encoded = encode(Program(steps, (), (ALWAYS, NEVER)), start, work_of(steps) if work is None else work, 1)
     content = bytearray(encoded.content)
     if change is not None:
-        run = HEADER.unpack_from(content)[4] - start
+        run = HEADER.unpack_from(content)[5] - start
         place = first_loop(struct.unpack_from(f"<{(len(content) - run) // 4}I", content, run))
         struct.pack_into("<I", content, place - start + 4 * MEMBERS.index(change[0]), change[1])
     payload = bytearray(image.payload(facts, image.Entries(start, 0, 0), bytes(content)))

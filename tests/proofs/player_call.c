@@ -67,6 +67,7 @@ int main(void)
 		.image = (const uint8_t *)image,
 		.turns = (uint32_t)between(1, 3),
 		.bytes = {sizeof(arena), sizeof(state), sizeof(image), 0},
+		.left = CALL_WORDS,
 	};
 	uint8_t *const memories[] = {(uint8_t *)arena, (uint8_t *)state, (uint8_t *)image, NULL};
 	uint32_t *const call = &image[2];
@@ -76,7 +77,7 @@ int main(void)
 
 	__CPROVER_havoc_object(image);
 	__CPROVER_assume(CALL_KERNEL(call[0]) != CALL_REPEAT);
-	words = check_call(&check, call, CALL_WORDS, &error);
+	words = check_call(&check, call, &error);
 	if (words == 0u) {
 		return 0;
 	}
@@ -84,7 +85,7 @@ int main(void)
 		place.memory[i] = (uintptr_t)memories[i] - ((uintptr_t)i << OPERAND_BITS);
 	}
 	place.turn[0] = (uint32_t)between(0, (int)check.turns - 1);
-	__CPROVER_assert(player_calls(check.image, &place, call, call + words) == call + words,
+	__CPROVER_assert(player_calls(&place, call, call + words) == call + words,
 			 "the player takes as many words as the check");
 	return 0;
 }

@@ -95,6 +95,7 @@ TEXTS = {
     -26: "an unknown kernel",
     -27: "a call leaves its memory",
     -28: "too much work",
+    -29: "older layouts",
 }
 
 

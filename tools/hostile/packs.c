@@ -214,7 +214,7 @@ static void change_calls(struct pack *pack)
 			program_of(pack)->run_words -= 3u;
 			*word_at(pack, first) = below(4) != 0u ? 1u + below(4) : edge();
 			*word_at(pack, first + 4u) = words - below(2) * below(words);
-			*word_at(pack, first + 8u) = below(2);
+			*word_at(pack, first + 8u) = below(2) | below(2) << 16;
 			*word_at(pack, first + 12u) = CALL_FORM(1u, below(8) == 0u);
 			*word_at(pack, first + 16u) = first;
 			*word_at(pack, first + 20u) =
@@ -267,6 +267,9 @@ static void mend(const struct pack *pack)
 	descriptor->format = TINYML_SLOT_FORMAT;
 	descriptor->interface = TINYML_PLAYER_INTERFACE;
 	program->format = PROGRAM_FORMAT;
+	if (program->layouts > TINYML_PLAY_LAYOUTS) {
+		program->layouts = TINYML_PLAY_LAYOUTS;
+	}
 	if (below(4) != 0u) {
 		program->work = UINT32_MAX;
 	}
@@ -294,7 +297,9 @@ static void make(struct pack *pack, const struct seed *seed, uint32_t number)
 	pack->bytes = seed->bytes;
 	for (uint32_t i = 0; i < changes; i++) {
 		kind = below(8);
-		if (kind == 0u) {
+		if (below(16) == 0u && program_of(pack) != NULL) {
+			program_of(pack)->layouts = (uint8_t)below(TINYML_PLAY_LAYOUTS + 1u);
+		} else if (kind == 0u) {
 			change_calls(pack);
 		} else if (kind == 1u) {
 			change_block(pack);

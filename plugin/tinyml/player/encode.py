@@ -14,7 +14,7 @@ from tinyml.player.kernels import KERNELS
 from tinyml.player.program import Program
 
 FORMAT, LOOPS_FORMAT = 1, 2
-HEADER = struct.Struct("<IHHIIIII")
+HEADER = struct.Struct("<IBBHIIIII")
 POSITION_BITS = 30
 WORD = 4
 
@@ -43,7 +43,9 @@ def encode(program: Program, start: int, work: int, test_step: int) -> Encoded:
     calls = records.start + len(records.content)
     loops = any(isinstance(step, Turns) for step in (*program.run, *program.reset))
     version = LOOPS_FORMAT if loops else FORMAT
-    header = HEADER.pack(0, version, test_step, work, calls, len(run), calls + WORD * len(run), len(reset))
+    layouts = max((KERNELS[call.function].layouts for call in program.calls()), default=0)
+    starts = (calls, len(run), calls + WORD * len(run), len(reset))
+    header = HEADER.pack(0, version, layouts, test_step, work, *starts)
     words = struct.pack(f"<{len(run) + len(reset)}I", *run, *reset)
     return Encoded(header + bytes(constants) + bytes(records.content) + words, len(constants))
 

@@ -7,6 +7,12 @@ from __future__ import annotations
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.player.layout import Layout
 
+LAYOUTS = 1
+"""Changes of what kernels expect in their records and tables, so far: TINYML_PLAY_LAYOUTS.
+
+1: weights of int16 convolutions.
+"""
+
 
 @dataclass(frozen=True)
 class Playable:
@@ -22,6 +28,7 @@ class Playable:
     sources: tuple[str, ...]  # of runtime/
     named_in_play: bool = False  # `play` calls this kernel and no other
     family: str = ""  # a group of kernels that firmware can name; else the folder of its first file
+    layouts: int = 0  # the change (LAYOUTS) since which records and tables are what they are
 
     @property
     def function(self) -> str:

@@ -26,7 +26,7 @@ def table(kernels: Iterable[Playable]) -> str:
         *(f"#include <{header}>" for header in headers),
         "",
         "const struct tinyml_play_kernel tinyml_play_kernels[] = {",
-        "\t{NULL, NULL, NULL, NULL, 0, 0},",
+        "\t{NULL, NULL, NULL, NULL, 0, 0, 0},",
         *(_entry(kernel) for kernel in chosen),
         "};",
         "",
@@ -43,7 +43,7 @@ def table(kernels: Iterable[Playable]) -> str:
 def _entry(kernel: Playable) -> str:
     function = f"(void (*)(void)){kernel.function}" if kernel.function else "NULL"
     loop = f"&{kernel.loop}" if kernel.loop else "NULL"
-    values = f"{function}, {loop}, {kernel.record.size}, {kernel.operands}"
+    values = f"{function}, {loop}, {kernel.record.size}, {kernel.operands}, {kernel.layouts}"
     return f"\t{{{kernel.play}, {kernel.check}, {values}}},"
 
 

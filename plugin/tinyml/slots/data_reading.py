@@ -11,13 +11,14 @@ from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType
 from tinyml.ops.framework.program import Memory
-from tinyml.player.encode import HEADER, POSITION_BITS, checksum
+from tinyml.player.encode import HEADER, LOOPS_FORMAT, POSITION_BITS, checksum
 from tinyml.player.kernels import BY_NUMBER, LOOP
-from tinyml.player.playable import Playable
+from tinyml.player.playable import LAYOUTS, Playable
 from tinyml.slots import image
 from tinyml.slots.version import Version
 
 TYPES = tuple(DType)
+NEWER = "pack the model again with this version, or use the newer one"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class DataModel:
     run: tuple[ReadCall, ...]
     reset: tuple[ReadCall, ...]
     work: int
+    layouts: int  # what kernels expected in records and tables when it was made
     bytes: int
     signed: bool
 
@@ -68,6 +70,16 @@ class DataModel:
     def kernels(self) -> tuple[Playable, ...]:
         found = {call.kernel for call in (*self.run, *self.reset)}
         return tuple(sorted(found, key=lambda kernel: kernel.number))
+
+
+def check_layouts(model: DataModel) -> None:
+    """Kernels of this version read the records and tables of a pack."""
+    changed = [kernel.name for kernel in model.kernels if kernel.layouts > model.layouts]
+    if changed:
+        raise ConfigError(
+            f"an older tinyml made the pack: since then {', '.join(changed)} expects other tables",
+            "pack the model again",
+        )
 
 
 def is_data(content: bytes) -> bool:
@@ -89,11 +101,19 @@ def read_data(content: bytes) -> DataModel:
 
 def _read(content: bytes, facts: image.Read) -> DataModel:
     fields = image.descriptor_of(content)
-    total, _, _, work, run, run_words, reset, reset_words = HEADER.unpack_from(content, fields.run)
+    total, form, layouts, _, work, run, run_words, reset, reset_words = HEADER.unpack_from(
+        content, fields.run
+    )
     (size,) = struct.unpack_from("<I", content, 12)
     payload = content[image.HEADER_BYTES : image.HEADER_BYTES + size]
     if checksum(payload, fields.run - image.HEADER_BYTES) != total:
         raise ValueError
+    if form > LOOPS_FORMAT or layouts > LAYOUTS:
+        raise ConfigError(
+            f"the pack has format {form} and layouts {layouts}; this version of tinyml knows formats up to "
+            f"{LOOPS_FORMAT} and layouts up to {LAYOUTS}: a newer one made it",
+            NEWER,
+        )
     ports = [_port(content, fields.tensors + i * image.TENSOR_BYTES) for i in range(sum(fields.counts))]
     return DataModel(
         name=facts.name,
@@ -107,9 +127,19 @@ def _read(content: bytes, facts: image.Read) -> DataModel:
         run=tuple(_calls(content, _words(content, run, run_words))),
         reset=tuple(_calls(content, _words(content, reset, reset_words))),
         work=work,
+        layouts=layouts,
         bytes=len(content),
         signed=facts.signed,
     )
+
+
+def _kernel(number: int) -> Playable:
+    if number not in BY_NUMBER:
+        raise ConfigError(
+            f"this tinyml does not have kernel {number}, which the pack calls: a newer one made it",
+            NEWER,
+        )
+    return BY_NUMBER[number]
 
 
 def _words(content: bytes, position: int, count: int) -> Sequence[int]:
@@ -143,7 +173,7 @@ def _calls(content: bytes, words: Sequence[int], turns: int = 1, level: int = 0)
             yield from _calls(content, words[at + 2 : at + 2 + second], head >> 16, level)
             at += 2 + second
             continue
-        kernel = BY_NUMBER[number]
+        kernel = _kernel(number)
         operands = words[at + 2 : at + 2 + count]
         after = at + 2 + count * (1 + (1 + level) * stepped)
         steps = words[at + 2 + count : after] if stepped else (0,) * count * (1 + level)

@@ -18,6 +18,7 @@ def describe(model: DataModel) -> Iterator[str]:
     yield f"  arena        {model.arena_bytes:,} bytes"
     yield f"  state        {model.state_bytes:,} bytes"
     yield f"  work         {model.work:,} multiplications and elements, at most"
+    yield f"  layouts      {model.layouts}"
     yield f"  kernels      {', '.join(kernel.name.replace(' ', '/') for kernel in model.kernels)}"
     for word, ports in (("input", model.inputs), ("output", model.outputs)):
         yield from (f"  {word:12} {_port(port)}" for port in ports)

@@ -15,7 +15,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.device_session import Session
 from tinyml.slots.container import Pack
 from tinyml.slots.data_pack import holds_data
-from tinyml.slots.data_reading import read_data
+from tinyml.slots.data_reading import check_layouts, read_data
 from tinyml.slots.image import core_of as image_core
 from tinyml.slots.image import read
 from tinyml.slots.version import Version
@@ -108,7 +108,9 @@ class Plays:
                 "pack the model again with --for all",
             )
         _, content = max(fitting, key=lambda pair: pair[0])
-        missing = [kernel.name for kernel in read_data(content).kernels if kernel.number not in self.kernels]
+        model = read_data(content)
+        check_layouts(model)
+        missing = [kernel.name for kernel in model.kernels if kernel.number not in self.kernels]
         if missing:
             raise ConfigError(
                 f"the firmware cannot play the model: it lacks {', '.join(missing)}",

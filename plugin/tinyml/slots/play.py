@@ -15,7 +15,7 @@ from tinyml.base import c
 from tinyml.base.naming import model_name
 from tinyml.base.templates import render
 from tinyml.player.table import sources, table
-from tinyml.slots.data_reading import DataModel, ReadPort, read_data
+from tinyml.slots.data_reading import DataModel, ReadPort, check_layouts, read_data
 
 
 def play_files(content: bytes, target: str, measure_open: bool = False) -> dict[str, str]:
@@ -24,6 +24,7 @@ def play_files(content: bytes, target: str, measure_open: bool = False) -> dict[
     ``target`` is that of the machine. With ``measure_open``, a run of the model opens the image instead.
     """
     model = read_data(content)
+    check_layouts(model)
     words = np.frombuffer(content, "<u4")
     name = model_name(Path(model.name))
     context = {

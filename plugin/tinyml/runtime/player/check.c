@@ -8,12 +8,13 @@
 
 #include "program.h"
 
-uint32_t tinyml_check_plus(uint32_t a, uint32_t b)
+/* Called where they are, too: checks are seldom, and their code is always there. */
+__attribute__((noinline)) uint32_t tinyml_check_plus(uint32_t a, uint32_t b)
 {
 	return a + b < a ? UINT32_MAX : a + b;
 }
 
-uint32_t tinyml_check_times(uint32_t a, uint32_t b)
+__attribute__((noinline)) uint32_t tinyml_check_times(uint32_t a, uint32_t b)
 {
 	const uint64_t product = (uint64_t)a * b;
 
@@ -82,10 +83,10 @@ void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint3
 }
 
 /* One call; returns its words, or 0 with the error in *error. */
-static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint32_t left,
-			   int *error)
+static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, int *error)
 {
-	const uint32_t number = CALL_KERNEL(at[0]);
+	const uint32_t left = check->repeated != 0u ? check->repeated : check->left;
+	const uint32_t head = at[0], number = CALL_KERNEL(head);
 	const struct tinyml_play_kernel *kernel;
 	uint32_t words, work;
 
@@ -94,16 +95,21 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 		return 0;
 	}
 	kernel = &tinyml_play_kernels[tinyml_play_index[number]];
+	KEEP(kernel);
+	*error = TINYML_SLOT_OLD;
+	if (kernel->layouts > check->layouts) {
+		return 0;
+	}
 	*error = TINYML_SLOT_CALL;
-	check->count = CALL_COUNT(at[0]);
-	words = 2u + check->count * (CALL_STRIDED(at[0]) ? 2u + check->level : 1u);
+	check->count = CALL_COUNT(head);
+	words = 2u + check->count * (CALL_STRIDED(head) ? 2u + check->level : 1u);
 	if (words > left || check->count != kernel->operands) {
 		return 0;
 	}
 	check->wrong = false;
 	check->stated = 0;
 	check->operands = at + 2;
-	check->steps = CALL_STRIDED(at[0]) ? at + 2 + check->count : NULL;
+	check->steps = CALL_STRIDED(head) ? at + 2 + check->count : NULL;
 	tinyml_check_constants(check, at[1], kernel->record_bytes, 4);
 	if (check->wrong) {
 		return 0;
@@ -121,11 +127,11 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 		      uint32_t left, uint32_t most)
 {
 	const uint32_t *at;
-	uint32_t repeated = 0; /* words that a repetition still has */
 	int error;
 
 	player->call = 0;
 	check->turns = 1u;
+	check->repeated = 0;
 	check->wrong = false;
 	check->work = 0;
 	check->left = left;
@@ -137,34 +143,30 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 	while (check->left > 0u) {
 		uint32_t words = 2;
 
-		if (CALL_KERNEL(at[0]) == CALL_REPEAT && repeated != 0u) {
-			return TINYML_SLOT_CALL;
-		}
-		if (CALL_KERNEL(at[0]) == CALL_REPEAT && CALL_COUNT(at[0]) == 0u) {
+		if ((at[0] & CALL_BEGIN) == CALL_REPEAT) {
 			/* Repetitions have calls and turns, and nothing but calls. */
-			if (check->left < 2u || at[1] == 0u || at[1] > check->left - 2u ||
-			    CALL_HIGH(at[0]) == 0u) {
+			if (check->repeated != 0u || check->left < 2u || at[1] == 0u ||
+			    at[1] > check->left - 2u || CALL_HIGH(at[0]) == 0u) {
 				return TINYML_SLOT_CALL;
 			}
-			repeated = at[1];
+			check->repeated = at[1];
 			check->turns = CALL_HIGH(at[0]);
 			check->left -= 2u;
 		} else {
-			words = check_call(check, at, repeated != 0u ? repeated : check->left,
-					   &error);
+			words = check_call(check, at, &error);
 			if (words == 0u) {
 				return error;
 			}
-			if (check->left == 0u && check->level != 0u) {
+			if (check->level != 0u) {
 				check->leave(check);
 			}
 			if (check->work > most) {
 				return TINYML_SLOT_WORK;
 			}
-			if (repeated != 0u) {
-				repeated -= words;
+			if (check->repeated != 0u) {
+				check->repeated -= words;
 			}
-			if (repeated == 0u) {
+			if (check->repeated == 0u) {
 				check->turns = 1u;
 			}
 			player->call++;
@@ -179,6 +181,7 @@ int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes)
 	const struct tinyml_program *program = player->program;
 	struct tinyml_check check = {
 		.image = player->memory[TINYML_PLAYER_IMAGE],
+		.layouts = program->layouts,
 		.bytes = {player->model.arena_bytes, player->state_bytes, image_bytes, 0},
 	};
 	/* UINT32_MAX is where sums and products stay: there is no bound. */

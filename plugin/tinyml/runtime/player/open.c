@@ -138,7 +138,8 @@ static int open_find_program(struct tinyml_player *player, const struct open_ima
 	if (position % 4u != 0u || !open_inside(image, position, (uint32_t)sizeof(*program))) {
 		return TINYML_SLOT_POINTER;
 	}
-	if (program->format == 0u || program->format > PROGRAM_FORMAT_LOOPS) {
+	if (program->format == 0u || program->format > PROGRAM_FORMAT_LOOPS ||
+	    program->layouts > TINYML_PLAY_LAYOUTS) {
 		return TINYML_SLOT_FORMAT_NEW;
 	}
 	sum = tinyml_word_sum(0, payload, image->start + position);

@@ -81,8 +81,9 @@ uint32_t tinyml_check_loop(struct tinyml_check *check)
 	if (!tinyml_check_nothing(check, 0)) {
 		tinyml_check_reads(check, 0, 1, 1);
 	}
-	tinyml_check_that(check, level < TINYML_PLAY_NESTED_LOOPS && loop->turns > 0u &&
-					 loop->words > 0u && loop->words <= check->left);
+	tinyml_check_that(check, check->repeated == 0u && level < TINYML_PLAY_NESTED_LOOPS &&
+					 loop->turns > 0u && loop->words > 0u &&
+					 loop->words <= check->left);
 	if (check->wrong) {
 		return 0;
 	}

@@ -5,9 +5,6 @@
 
 #include "program.h"
 
-/* The compiler keeps a value in a register instead of computing it again. */
-#define PLAYER_KEEP(value) __asm__("" : "+r"(value))
-
 /* The address of the operand at `word`; `memory` has addresses that make up for its highest bits.
  */
 static inline void *player_operand(const uintptr_t *memory, const uint32_t *word)
@@ -37,17 +34,16 @@ __attribute__((noinline)) const uint32_t *tinyml_player_operands(const struct pl
 
 /* Make calls up to `end` or to a repetition; returns where that is. Small models spend a hundredth
  * of their time here. So operands, of which kernels have seldom more than three, are not a loop. */
-__attribute__((noinline)) static const uint32_t *player_calls(const uint8_t *image,
-							      const struct player_place *place,
-							      const uint32_t *at,
-							      const uint32_t *end)
+__attribute__((noinline)) static const uint32_t *
+player_calls(const struct player_place *place, const uint32_t *at, const uint32_t *end)
 {
+	const uint8_t *const image = place->image;
 	const struct tinyml_play_kernel *kernels = tinyml_play_kernels;
 	const uint8_t *index = tinyml_play_index;
 	struct tinyml_play play; /* operands that the kernel does not have stay as they are */
 
-	PLAYER_KEEP(kernels);
-	PLAYER_KEEP(index);
+	KEEP(kernels);
+	KEEP(index);
 	play.image = image;
 	while (at != end) {
 		const uint32_t head = at[0], form = head & CALL_FORM(7, 1);
@@ -57,7 +53,7 @@ __attribute__((noinline)) static const uint32_t *player_calls(const uint8_t *ima
 			break;
 		}
 		kernel = &kernels[index[CALL_KERNEL(head)]];
-		PLAYER_KEEP(kernel);
+		KEEP(kernel);
 		play.kernel = kernel;
 		play.record = image + at[1];
 		if (form == CALL_FORM(2, 0)) {
@@ -78,7 +74,7 @@ __attribute__((noinline)) static const uint32_t *player_calls(const uint8_t *ima
 }
 
 /* The calls of a repetition, in all turns. */
-static void player_repeat(const uint8_t *image, struct player_place *place)
+static void player_repeat(struct player_place *place)
 {
 	const uint32_t turns = CALL_HIGH(place->at[0]);
 	const uint32_t *const calls = place->at + 2;
@@ -86,40 +82,36 @@ static void player_repeat(const uint8_t *image, struct player_place *place)
 	place->at = calls + place->at[1];
 	for (uint32_t turn = 0; turn < turns; turn++) {
 		place->turn[0] = turn;
-		(void)player_calls(image, place, calls, place->at);
+		(void)player_calls(place, calls, place->at);
 	}
 	place->turn[0] = 0;
 }
 
 static int player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
 {
-	const uint8_t *const image = player->memory[TINYML_PLAYER_IMAGE];
 	struct player_place place;
 
-	place.image = image;
-	place.at = (const void *)(image + position);
-	place.end = place.at + words;
-	place.level = 0;
-	place.turn[0] = 0;
 	for (uint32_t i = 0; i < 4u; i++) {
 		place.memory[i] = (uintptr_t)player->memory[i] - ((uintptr_t)i << OPERAND_BITS);
 	}
-	for (;;) {
-		place.at = player_calls(image, &place, place.at, place.end);
-		if (place.at == place.end) {
-			if (place.level == 0u) {
-				return 0;
-			}
-		} else if (CALL_COUNT(place.at[0]) == 0u) {
-			player_repeat(image, &place);
-			continue;
+	place.image = player->memory[TINYML_PLAYER_IMAGE];
+	place.at = (const void *)(place.image + position);
+	place.end = place.at + words;
+	place.level = 0;
+	place.turn[0] = 0;
+	while (place.at != NULL) {
+		place.at = player_calls(&place, place.at, place.end);
+		if (place.at == place.end && place.level == 0u) {
+			return 0;
 		}
-		/* A loop begins, or a turn of one ends. */
-		tinyml_play_kernels[tinyml_play_index[CALL_REPEAT]].play((const void *)&place);
-		if (place.at == NULL) {
-			return TINYML_EBOUND;
+		if (place.at != place.end && CALL_COUNT(place.at[0]) == 0u) {
+			player_repeat(&place);
+		} else { /* a loop begins, or a turn of one ends */
+			tinyml_play_kernels[tinyml_play_index[CALL_REPEAT]].play(
+				(const void *)&place);
 		}
 	}
+	return TINYML_EBOUND;
 }
 
 int tinyml_player_run(struct tinyml_player *player)

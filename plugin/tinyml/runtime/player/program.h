@@ -15,7 +15,8 @@
 #define PROGRAM_FORMAT_LOOPS 2u /* with loops, which firmware that knows format 1 alone refuses */
 
 /* CALL_FORM: both the number of operands and whether steps follow, as in the head. */
-#define CALL_REPEAT               0u /* a repetition; with operands a loop */
+#define CALL_REPEAT               0u      /* a repetition; with operands a loop */
+#define CALL_BEGIN                0x1fffu /* of the head: kernel and number of operands */
 #define CALL_KERNEL(head)         ((head) & 0x3ffu)
 #define CALL_COUNT(head)          (((head) >> 10) & 7u)
 #define CALL_STRIDED(head)        (((head) & 0x2000u) != 0u)
@@ -28,7 +29,8 @@
 
 struct tinyml_program {
 	uint32_t sum; /* of all words of the payload but this one */
-	uint16_t format;
+	uint8_t format;
+	uint8_t layouts; /* of records and tables: TINYML_PLAY_LAYOUTS when a kernel got its own */
 	uint16_t test_step; /* the self-test has every so many elements of outputs; 0: all */
 	uint32_t work;      /* of a run, at most */
 	uint32_t run;       /* position of the calls */
@@ -36,6 +38,9 @@ struct tinyml_program {
 	uint32_t reset;
 	uint32_t reset_words; /* 0: the model has no state */
 };
+
+/* The compiler keeps a value in a register instead of computing it again. */
+#define KEEP(value) __asm__("" : "+r"(value))
 
 /* Where a run is. */
 struct player_place {

@@ -17,7 +17,8 @@ const char *tinyml_slot_error_text(int error)
 		[-TINYML_SLOT_HASH] = "damaged: wrong digest",
 		[-TINYML_SLOT_UNSIGNED] = "not signed",
 		[-TINYML_SLOT_SIGNATURE] = "signed with another key, or forged",
-		[-TINYML_SLOT_FORMAT_NEW] = "another format of descriptor",
+		[-TINYML_SLOT_FORMAT_NEW] =
+			"another format: this firmware is older than the pack, or newer",
 		[-TINYML_SLOT_ABI] = "made for another interface",
 		[-TINYML_SLOT_CORE_TOO_SMALL] = "needs instructions that this core lacks",
 		[-TINYML_SLOT_ARENA] = "needs a larger arena",
@@ -36,6 +37,7 @@ const char *tinyml_slot_error_text(int error)
 		[-TINYML_SLOT_KERNEL] = "needs a kernel that this firmware lacks",
 		[-TINYML_SLOT_CALL] = "a call would leave its memory",
 		[-TINYML_SLOT_WORK] = "more work than allowed",
+		[-TINYML_SLOT_OLD] = "made for older kernels: pack the model again",
 	};
 	unsigned int index = error <= 0 ? (unsigned int)-error : sizeof(texts);
 

@@ -34,6 +34,11 @@ extern "C" {
 
 #define TINYML_PLAY_OPERANDS 7
 
+/** Counts changes of what kernels expect in their records and tables. A pack has the number of the
+ * last change that concerns one of its kernels, so it fits firmware with this number or a higher
+ * one, unless the layout of one of its kernels has changed since. */
+#define TINYML_PLAY_LAYOUTS 1
+
 /** The most loops inside one another. */
 #define TINYML_PLAY_NESTED_LOOPS 4
 
@@ -57,6 +62,8 @@ struct tinyml_check {
 	const uint32_t *operands;
 	const uint32_t *steps; /* NULL: all are 0 */
 	uint32_t turns;
+	uint32_t repeated; /* words of a repetition that are left */
+	uint32_t layouts;  /* of the pack */
 	uint32_t count;    /* of operands */
 	uint32_t bytes[4]; /* that there are, by enum tinyml_player_memory */
 	uint32_t stated;   /* operands of which the check has said what the call does: a bit each */
@@ -90,6 +97,7 @@ struct tinyml_play_kernel {
 	const void *loop;       /* a part of the kernel that not every model needs */
 	uint16_t record_bytes;
 	uint8_t operands;
+	uint8_t layouts; /* the change that made its record and tables what they are; 0: none */
 };
 
 /** The kernels of this firmware; the first one is empty. */

@@ -120,8 +120,9 @@ struct tinyml_player {
  * not depend on who made the image. A word sum finds damage; for signatures, keep images in slots.
  *
  * @return 0, or one of tinyml_slot_error. Then no model is open; after TINYML_SLOT_KERNEL,
- * TINYML_SLOT_CALL and TINYML_SLOT_WORK `player->call` is the number of the call that was refused,
- * and after TINYML_SLOT_ARENA `player->model.arena_bytes` is what the model needs.
+ * TINYML_SLOT_OLD, TINYML_SLOT_CALL and TINYML_SLOT_WORK `player->call` is the number of the call
+ * that was refused, and after TINYML_SLOT_ARENA `player->model.arena_bytes` is what the model
+ * needs.
  */
 int tinyml_player_open(struct tinyml_player *player, const void *image, uint32_t bytes);
 

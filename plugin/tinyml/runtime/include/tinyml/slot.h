@@ -55,7 +55,7 @@ enum tinyml_slot_error {
 	TINYML_SLOT_HASH = -7,            /* the digest is wrong */
 	TINYML_SLOT_UNSIGNED = -8,        /* no signature, and this firmware requires one */
 	TINYML_SLOT_SIGNATURE = -9,       /* signed with another key, or forged */
-	TINYML_SLOT_FORMAT_NEW = -10,     /* the descriptor is of another format */
+	TINYML_SLOT_FORMAT_NEW = -10,     /* of another format, or newer */
 	TINYML_SLOT_ABI = -11,            /* made for another interface */
 	TINYML_SLOT_CORE_TOO_SMALL = -12, /* needs instructions that this core does not have */
 	TINYML_SLOT_ARENA = -13,          /* needs more arena, or better aligned */
@@ -74,6 +74,7 @@ enum tinyml_slot_error {
 	TINYML_SLOT_KERNEL = -26,         /* needs a kernel that this firmware does not have */
 	TINYML_SLOT_CALL = -27,           /* a call would leave its memory */
 	TINYML_SLOT_WORK = -28, /* more work than it states, or than the firmware allows */
+	TINYML_SLOT_OLD = -29,  /* made for older kernels, which read other tables */
 };
 
 /* What code may need of a core, one bit each; an image lists all that it needs, the firmware all
