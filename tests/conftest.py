@@ -87,11 +87,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+NO_TIME = "no time left: `make test` runs it"
+
+
 def pytest_runtest_setup() -> None:
     """`make quick` stops when its time is over, wherever it is."""
     end = os.environ.get("TINYML_TEST_DEADLINE")
     if end and time.time() > float(end):
-        pytest.skip("no time left: `make test` runs it")
+        pytest.skip(NO_TIME)
 
 
 def rank(item: pytest.Item) -> int:
@@ -141,6 +144,7 @@ class TierReport:
         self.terminal = terminal
         self.counts: dict[str, tiers.Count] = {}
         self.left = 0  # to `make test-deep`
+        self.late = 0  # tests that a deadline left out
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -150,6 +154,7 @@ class TierReport:
         return {tier.name: tiers.reason_missing(tier) for tier in tiers.TIERS}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.late += report.skipped and NO_TIME in str(report.longrepr)
         tier = tiers.tier_of(self.root / report.nodeid.split("::")[0])
         if tier is None:
             return
@@ -174,6 +179,11 @@ class TierReport:
             terminal.write_line(tiers.summary(self.counts, self._reasons()))
             if self.left:
                 terminal.write_line(f"left to `make test-deep`: {self.left:,} tests")
+            if self.late:
+                terminal.write_line(f"left out, for want of time: {self.late:,} tests", red=True)
+            if place := os.environ.get("TINYML_TEST_COUNTS"):
+                ran = sum(count.ran for count in self.counts.values())
+                Path(place).write_text(f"{ran} {self.late}", encoding="utf-8")
             for complaint in complaints:
                 terminal.write_line(complaint, red=True)
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from tests import tiers
 from tools import portable, quick, reach
@@ -61,14 +62,37 @@ def test_what_has_changed() -> None:
     assert quick.git("no-such-command") == []
 
 
-def test_nothing_starts_after_the_deadline() -> None:
+def test_nothing_starts_after_the_deadline(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{NAMED}"]
-    late = {**os.environ, quick.DEADLINE: str(time.time() - 1)}
+    counts = tmp_path / "counts"
+    late = {**os.environ, quick.DEADLINE: str(time.time() - 1), quick.COUNTS: str(counts)}
     done = subprocess.run(
         command, cwd=tiers.TESTS.parent, env=late, capture_output=True, text=True, check=False
     )
     assert "1 skipped" in done.stdout, done.stdout
     assert "no time left: `make test` runs it" in done.stdout
+    assert "left out, for want of time: 1 tests" in done.stdout
+    assert counts.read_text() == "0 1"
+
+
+def test_what_did_not_run_is_said() -> None:
+    tests = [f"tests/host/test_{number}.py" for number in range(9)]
+    assert quick.summary(12, 0, 0, 100, tests) == ""
+    some = quick.summary(12, 1300, 4, 100, tests)
+    assert "1,300 of 1,312 tests did not run, and the tests of 4 of 9 files were not even read" in some
+    assert "nothing is known about what they test.\n12 tests ran." in some
+    assert some.endswith("test_3.py tests/host/test_4.py")
+    none = quick.summary(0, 0, 9, 100, tests)
+    assert "no test ran, so this says nothing about the change" in none
+
+
+def test_the_nearest_come_first() -> None:
+    tests = [str(number) for number in range(100)]
+    first, *others = quick.groups(tests)
+    assert first == tests[: quick.FIRST]
+    assert [*first, *(test for group in others for test in group)] == tests
+    assert quick.groups(tests[:3]) == [tests[:3]]
+    assert quick.groups([]) == []
 
 
 NAMED = test_names_of_modules.__name__
