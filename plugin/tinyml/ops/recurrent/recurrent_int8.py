@@ -77,12 +77,26 @@ def sums_fit(layer: Layer[RecurrentInt8]) -> bool:
     return bool(np.all(total < 1 << 31)) and 1 <= op.out_scale[1] <= 23
 
 
+WORD_SHIFT = 8
+"""How far sums of 24 bits can be shifted to the left in a word."""
+
+
+def sums_of_24_bits(weights: Tensor) -> bool:
+    """Whether the sums of each row stay below 2^23 for every input."""
+    sums = np.abs(weights.value.astype(np.int64)).sum(axis=1) * 128
+    return int(sums.max(initial=0)) < 1 << (31 - WORD_SHIFT)
+
+
 def scaling(weights: Tensor, scale: float) -> tuple[int, Array]:
-    """How far sums are shifted to the left, and the factors of which the high words count, per row."""
+    """How far sums are shifted to the left, and the factors of which the high words count, per row.
+
+    Sums of 24 bits are shifted by 8 bits at least: kernels have them in the upper bits of words.
+    """
     used = np.any(weights.value != 0, axis=1)
     real = np.where(used, np.asarray(quant_of(weights).scales, np.float64), 0) * scale * 2.0**GATE_BITS
     largest = float(real.max(initial=0))
-    left = max(0, int(np.ceil(np.log2(largest))) + 1) if largest > 0 else 0
+    least = WORD_SHIFT if sums_of_24_bits(weights) else 0
+    left = max(least, int(np.ceil(np.log2(largest))) + 1) if largest > 0 else least
     factors = np.rint(real * 2.0 ** (32 - left)).astype(np.int64)
     if np.any(factors >= 1 << 31):
         left, factors = left + 1, np.rint(real * 2.0 ** (31 - left)).astype(np.int64)

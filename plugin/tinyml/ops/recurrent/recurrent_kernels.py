@@ -15,9 +15,20 @@ from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.work import Work
 from tinyml.ops.recurrent import recurrent_counts
 from tinyml.ops.recurrent.cells import GATES
-from tinyml.ops.recurrent.recurrent_int8 import C0, H0, B, R, RecurrentInt8, W, X, scaling
+from tinyml.ops.recurrent.recurrent_int8 import (
+    C0,
+    H0,
+    WORD_SHIFT,
+    B,
+    R,
+    RecurrentInt8,
+    W,
+    X,
+    scaling,
+    sums_of_24_bits,
+)
 from tinyml.ops.shared.quant import quant_of
-from tinyml.ops.weighted.pairs import SUM_LIMIT, packed
+from tinyml.ops.weighted.pairs import packed
 
 TABLE = "recurrent/gates_s16.c"
 PLAIN = ("recurrent/recurrent_s8.c", TABLE)
@@ -146,22 +157,21 @@ def _by_cells(rows: Array, gates: int) -> Array:
     return np.asarray(by_gate.reshape(gates, -1, ROWS, *rows.shape[1:]).swapaxes(0, 1))
 
 
-def sums_of_24_bits(layer: Layer[RecurrentInt8]) -> bool:
+def pairs_of_rows(layer: Layer[RecurrentInt8]) -> bool:
     """The sums of each row stay below 2²³ for every input."""
-    rows = [np.abs(layer.input(i).value.astype(np.int64)).sum(axis=1) for i in (W, R)]
-    return all(int(sums.max(initial=0)) * 128 < SUM_LIMIT for sums in rows)
+    return all(sums_of_24_bits(layer.input(i)) for i in (W, R))
 
 
 def shifts_of_words(layer: Layer[RecurrentInt8]) -> bool:
     """Recurrent sums are shifted by at most 8 bits, and the factor of the output is at most 1/2."""
     left, _ = scaling(layer.input(R), layer.op.scale)
-    return left <= 8 and layer.op.out_scale[1] >= 16
+    return left <= WORD_SHIFT and layer.op.out_scale[1] >= 16
 
 
 class RecurrentDsp(RecurrentBytes):
     """Two rows in one int16, and one table of all that a group has; copies of input and state are int16."""
 
-    constraints = (sums_of_24_bits, shifts_of_words)
+    constraints = (pairs_of_rows, shifts_of_words)
     element_bytes = 2
     sources = ("recurrent/recurrent_dsp_s8.c", "recurrent/gates_steps_s16.c")
 

@@ -82,7 +82,8 @@ static void play_recurrent_s8_tables(struct tinyml_check *check, bool one, uint3
 	const struct tinyml_play_recurrent_s8 *r = check->record;
 
 	if (one) {
-		tinyml_check_that(check, r->w != 0u && r->h_left <= 8 && r->out_shift >= 16);
+		tinyml_check_that(check, r->w != 0u && r->x_left >= 8 && r->h_left == 8 &&
+						 r->out_shift >= 16);
 		tinyml_check_constants(check, r->w, tinyml_check_times(elements, x + h + 12u), 4);
 		return;
 	}

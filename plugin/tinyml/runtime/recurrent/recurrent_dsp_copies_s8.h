@@ -26,11 +26,11 @@ static inline int32_t recurrent_run_updates(int32_t hidden)
 	return recurrent_run_padded(hidden);
 }
 
-/* Sums of inputs are shifted to the left by up to 8 bits; their elements, by what is missing. */
+/* Sums of inputs are shifted to the left by 8 bits; their elements, by what is missing. */
 static inline void recurrent_run_take(int16_t *to, const int8_t *x,
 				      const struct tinyml_recurrent_s8 *p)
 {
-	int32_t count = p->inputs;
+	const int32_t count = p->inputs;
 
 	if (p->x_left > 8) {
 		for (int32_t i = 0; i < count; i++) {
@@ -38,7 +38,7 @@ static inline void recurrent_run_take(int16_t *to, const int8_t *x,
 		}
 		return;
 	}
-	for (count -= 4; count >= 0; count -= 4) {
+	for (int32_t fours = count >> 2; fours != 0; fours--) {
 		int32_t a, b, c;
 
 		/* clang-format off */
@@ -51,29 +51,40 @@ static inline void recurrent_run_take(int16_t *to, const int8_t *x,
 			: "=&r"(a), "=&r"(b), "=&r"(c), "+r"(x), "+r"(to) : : "memory");
 		/* clang-format on */
 	}
-	for (int32_t i = 0; i < count + 4; i++) {
-		to[i] = x[i];
+	for (int32_t rest = count & 3; rest != 0; rest--) {
+		*to++ = *x++;
 	}
 }
 
 static inline void recurrent_run_give(int8_t *y, const int16_t *h, int32_t count)
 {
-	for (count -= 4; count >= 0; count -= 4) {
-		int32_t a, b, c;
+	/* clang-format off */
+#define FOUR                                                                                       \
+	"ldrd %0, %1, [%3], #8\n\t"                                                                \
+	"pkhbt %2, %0, %1, lsl #16\n\t"                                                            \
+	"pkhtb %0, %1, %0, asr #16\n\t"                                                            \
+	"uxtb16 %2, %2\n\t"                                                                        \
+	"uxtb16 %0, %0\n\t"                                                                        \
+	"orr %2, %2, %0, lsl #8\n\t"                                                               \
+	"str %2, [%4], #4\n\t"
+	/* clang-format on */
+	int32_t a, b, c;
 
-		/* clang-format off */
-		__asm__ volatile("ldrd %0, %1, [%3], #8\n\t"
-			"pkhbt %2, %0, %1, lsl #16\n\t"
-			"pkhtb %0, %1, %0, asr #16\n\t"
-			"uxtb16 %2, %2\n\t"
-			"uxtb16 %0, %0\n\t"
-			"orr %2, %2, %0, lsl #8\n\t"
-			"str %2, [%4], #4\n\t"
-			: "=&r"(a), "=&r"(b), "=&r"(c), "+r"(h), "+r"(y) : : "memory");
-		/* clang-format on */
+	if ((count & 4) != 0) {
+		__asm__ volatile(FOUR
+				 : "=&r"(a), "=&r"(b), "=&r"(c), "+r"(h), "+r"(y)
+				 :
+				 : "memory");
 	}
-	for (int32_t i = 0; i < count + 4; i++) {
-		y[i] = (int8_t)h[i];
+	for (int32_t eights = count >> 3; eights != 0; eights--) {
+		__asm__ volatile(FOUR FOUR
+				 : "=&r"(a), "=&r"(b), "=&r"(c), "+r"(h), "+r"(y)
+				 :
+				 : "memory");
+	}
+#undef FOUR
+	for (count &= 3; count != 0; count--) {
+		*y++ = (int8_t)*h++;
 	}
 }
 
@@ -89,19 +100,18 @@ struct own {
 	struct unit unit;
 };
 
-static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p)
+static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p,
+					 const recurrent_run_element *x)
 {
-	const int32_t x_left = p->x_left < 8 ? p->x_left : 8;
-
 	own->unit.scale = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
+	own->unit.x = x;
+	own->unit.x_again = recurrent_dsp_unit_again(recurrent_run_padded(p->inputs));
+	own->unit.h_again = recurrent_dsp_unit_again(recurrent_run_padded(p->hidden));
 	own->unit.x_entry = recurrent_dsp_unit_entry(recurrent_run_padded(p->inputs));
-	own->unit.x_down = 8 - x_left;
-	own->unit.x_left = x_left;
 	own->unit.h_entry = recurrent_dsp_unit_entry(recurrent_run_padded(p->hidden));
-	own->unit.h_down = 8 - p->h_left;
-	own->unit.h_left = p->h_left;
-	own->unit.middle = &tinyml_tanh_steps_s16[256];
-	own->unit.curve = CURVE_BITS;
+	own->unit.tanh = (struct curve){0x2000u, &tinyml_tanh_steps_s16[256], CURVE_BITS};
+	own->unit.logistic = own->unit.tanh;
+	own->unit.logistic.add = 0x20002000u;
 }
 
 #endif /* TINYML_RECURRENT_DSP_COPIES_S8_H_ */

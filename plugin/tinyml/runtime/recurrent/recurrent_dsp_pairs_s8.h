@@ -47,12 +47,13 @@ static inline uint32_t recurrent_dsp_pairs_pair(int32_t bottom, int32_t top)
 	return pair;
 }
 
+/* A state in units of 2^-15, times the factor of the output: an int16. */
 static inline int32_t recurrent_dsp_pairs_output(const struct scale *to, int32_t h)
 {
 	int32_t y;
 
 	__asm__("smmlar %0, %1, %2, %3" : "=r"(y) : "r"(h), "r"(to->factor), "r"(to->zero));
-	return recurrent_run_saturate8(y);
+	return y;
 }
 
 /* tanh of one int16. `bits` has 2^7 in the low half; the share of a step goes into the high half.
@@ -81,39 +82,65 @@ static inline void recurrent_dsp_pairs_store(int16_t *to, uint32_t pair)
 	memcpy(to, &pair, sizeof(pair));
 }
 
+/* Two results of recurrent_dsp_pairs_output() as int8. */
+static inline uint32_t recurrent_dsp_pairs_bytes(int32_t first, int32_t second)
+{
+	uint32_t pair = recurrent_dsp_pairs_pair(first, second);
+
+	__asm__("ssat16 %0, #8, %0" : "+r"(pair));
+	return pair;
+}
+
 /* Two states in units of 2^-15 as int8. */
 static inline uint32_t recurrent_dsp_pairs_outputs(const struct scale *to, int32_t first,
 						   int32_t second)
 {
-	return recurrent_dsp_pairs_pair(recurrent_dsp_pairs_output(to, first),
-					recurrent_dsp_pairs_output(to, second));
+	return recurrent_dsp_pairs_bytes(recurrent_dsp_pairs_output(to, first),
+					 recurrent_dsp_pairs_output(to, second));
 }
 
-/* Cells in two spans: fours, then what is left, which is copied so that it is four too. */
-struct spans {
-	int16_t *c[2];
-	int16_t *end[2]; /* where the next states of a span end */
-	int16_t last[ROWS];
+/* Cells in fours, then what is left, which is copied so that it is four too. */
+struct span {
+	int16_t *c;
+	int16_t *end;       /* of the next states */
+	int16_t last[ROWS]; /* of the second span */
 };
 
-static inline void recurrent_dsp_pairs_spans(struct spans *spans, const struct run *run)
+/* The cells that have no other three. */
+static inline int32_t recurrent_dsp_pairs_whole(const struct run *run)
 {
-	const int32_t whole = run->p->hidden & -ROWS;
-
-	*spans = (struct spans){
-		{run->c, spans->last}, {run->next + whole, run->next + run->hidden}, {0}};
-	for (int32_t i = whole; i < run->p->hidden; i++) {
-		spans->last[i - whole] = run->c[i];
-		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
-	}
+	return run->p->hidden & -ROWS;
 }
 
-static inline void recurrent_dsp_pairs_keep(const struct spans *spans, const struct run *run)
+static inline void recurrent_dsp_pairs_first(struct span *span, const struct run *run)
 {
-	const int32_t whole = run->p->hidden & -ROWS;
+	span->c = run->c;
+	span->end = run->next + recurrent_dsp_pairs_whole(run);
+}
 
-	for (int32_t i = whole; i < run->p->hidden; i++) {
-		run->c[i] = spans->last[i - whole];
+/* From the first span to the second one; false if there is no other. */
+static inline bool recurrent_dsp_pairs_more(struct span *span, const struct run *run)
+{
+	int16_t *const end = run->next + run->hidden;
+
+	if (span->end == end) {
+		return false;
+	}
+	memset(span->last, 0, sizeof(span->last));
+	for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
+		span->last[i % ROWS] = run->c[i];
+		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
+	}
+	span->c = span->last;
+	span->end = end;
+	return true;
+}
+
+/* What has become of the second span. */
+static inline void recurrent_dsp_pairs_keep(const struct span *span, const struct run *run)
+{
+	for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
+		run->c[i] = span->last[i % ROWS];
 		__asm__ volatile("" ::: "memory");
 	}
 }

@@ -25,10 +25,7 @@ static inline struct unit *recurrent_dsp_first(struct run *run, int32_t becomes)
 	struct unit *const unit = &run->own.unit;
 
 	unit->h = run->h;
-	unit->h_end = run->h + run->hidden;
 	unit->w = run->p->w;
-	unit->x = run->x;
-	unit->x_end = run->x + run->inputs;
 	unit->becomes = becomes;
 	return unit;
 }
@@ -49,7 +46,7 @@ struct lstm {
 	int32_t start; /* a half of a cell's last bit, before a product loses `bits` */
 };
 
-/* One cell of a pair; the result is the state after a step. */
+/* One cell of a pair; the result is the state after a step, see recurrent_dsp_pairs_output(). */
 static inline __attribute__((always_inline)) int32_t recurrent_dsp_lstm(struct lstm *lstm, bool top,
 									const uint32_t *gates,
 									uint32_t fresh,
@@ -89,7 +86,7 @@ recurrent_dsp_lstm_pair(struct lstm *lstm, const uint32_t *gates, uint32_t fresh
 	h[0] = recurrent_dsp_lstm(lstm, false, gates, fresh, kept, &c[0]);
 	h[1] = recurrent_dsp_lstm(lstm, true, gates, fresh, kept, &c[1]);
 	recurrent_dsp_pairs_store(cell, recurrent_dsp_pairs_pair(c[0], c[1]));
-	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_pair(h[0], h[1]));
+	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_bytes(h[0], h[1]));
 }
 
 static void recurrent_dsp_step_lstm(struct run *run)
@@ -97,17 +94,14 @@ static void recurrent_dsp_step_lstm(struct run *run)
 	struct lstm lstm = {run->own.unit.scale, &tinyml_tanh_steps_s16[256], 1 << 7,
 			    run->p->cell_bits, HALF * (1 << run->p->cell_bits)};
 	uint32_t gates[6];
-	struct spans spans;
+	struct span span;
 	struct unit *const unit = recurrent_dsp_first(run, TANH);
 	int16_t *next = run->next;
 
-	recurrent_dsp_pairs_spans(&spans, run);
 	unit->to_end = gates + 6;
-	for (int32_t span = 0; span < 2; span++) {
-		int16_t *const end = spans.end[span];
-		int16_t *c = spans.c[span];
-
-		for (; next != end; next += ROWS, c += ROWS) {
+	recurrent_dsp_pairs_first(&span, run);
+	do {
+		for (int16_t *c = span.c; next != span.end; next += ROWS, c += ROWS) {
 			uint64_t fresh;
 
 			unit->to = gates;
@@ -117,8 +111,8 @@ static void recurrent_dsp_step_lstm(struct run *run)
 			recurrent_dsp_lstm_pair(&lstm, gates + 1, (uint32_t)(fresh >> 32), c + 2,
 						next + 2);
 		}
-	}
-	recurrent_dsp_pairs_keep(&spans, run);
+	} while (recurrent_dsp_pairs_more(&span, run));
+	recurrent_dsp_pairs_keep(&span, run);
 }
 
 /* Two of GRU's states after a step: their part of the update gate, the rest of the fresh ones. */
@@ -127,15 +121,14 @@ static inline __attribute__((always_inline)) void recurrent_dsp_renew(const stru
 								      uint32_t fresh,
 								      int16_t *state, int16_t *next)
 {
-	const uint32_t rest = update ^ 0x80008000u; /* 2^15 less, negative */
 	const uint32_t old = recurrent_dsp_pairs_load(state);
-	uint32_t minus;
+	uint32_t rest; /* 2^15 less the update, which is not 0 */
 	int32_t first, second;
 
-	__asm__("ssub16 %0, %1, %2" : "=r"(minus) : "r"(0), "r"(fresh));
-	first = recurrent_dsp_pairs_bb(rest, minus, recurrent_dsp_pairs_bb(update, old, HALF)) >>
+	__asm__("usub16 %0, %1, %2" : "=r"(rest) : "r"(0x80008000u), "r"(update));
+	first = recurrent_dsp_pairs_bb(rest, fresh, recurrent_dsp_pairs_bb(update, old, HALF)) >>
 		15;
-	second = recurrent_dsp_pairs_tt(rest, minus, recurrent_dsp_pairs_tt(update, old, HALF)) >>
+	second = recurrent_dsp_pairs_tt(rest, fresh, recurrent_dsp_pairs_tt(update, old, HALF)) >>
 		 15;
 	recurrent_dsp_pairs_store(state, recurrent_dsp_pairs_pair(first, second));
 	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_outputs(to, first, second));
@@ -167,30 +160,32 @@ recurrent_dsp_gru_cells(struct unit *unit, const struct scale *to, const int16_t
 /* The reset gate is applied to the product of matrix and state. */
 static void recurrent_dsp_step_gru_linear(struct run *run)
 {
-	const int32_t whole = run->p->hidden & -ROWS;
 	struct unit *const unit = recurrent_dsp_gru_gates(run, RESET);
 	const int16_t *update = run->masked;
 	const struct scale to = unit->scale;
-	int32_t last[ROWS] = {0};
-	struct spans spans;
+	int32_t last[ROWS];
+	struct span span;
 	int16_t *next = run->next;
 
 	unit->reset = run->masked + run->hidden;
-	recurrent_dsp_pairs_spans(&spans, run);
-	for (int32_t i = whole; i < run->p->hidden; i++) {
-		last[i - whole] = run->p->again[i];
-		__asm__ volatile("" ::: "memory");
-	}
-	for (int32_t span = 0; span < 2; span++) {
-		int16_t *const end = spans.end[span];
-		int16_t *c = spans.c[span];
-
-		unit->again = span == 0 ? run->p->again : last;
-		for (; next != end; next += ROWS, c += ROWS, update += ROWS) {
+	unit->again = run->p->again;
+	recurrent_dsp_pairs_first(&span, run);
+	for (;;) {
+		for (int16_t *c = span.c; next != span.end;
+		     next += ROWS, c += ROWS, update += ROWS) {
 			recurrent_dsp_gru_cells(unit, &to, update, c, next);
 		}
+		if (!recurrent_dsp_pairs_more(&span, run)) {
+			break;
+		}
+		memset(last, 0, sizeof(last));
+		for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
+			last[i % ROWS] = run->p->again[i];
+			__asm__ volatile("" ::: "memory");
+		}
+		unit->again = last;
 	}
-	recurrent_dsp_pairs_keep(&spans, run);
+	recurrent_dsp_pairs_keep(&span, run);
 }
 
 /* Two of GRU's states as the matrix reads them, in place of their reset gates. */
@@ -212,31 +207,28 @@ static void recurrent_dsp_step_gru(struct run *run)
 	const int16_t *update = run->masked;
 	int16_t *masked = run->masked + run->hidden, *next = run->next;
 	const struct scale to = unit->scale;
-	struct spans spans;
+	struct span span;
 
-	recurrent_dsp_pairs_spans(&spans, run);
 	unit->h = masked;
-	unit->h_end = masked + run->hidden;
-	for (int32_t span = 0; span < 2; span++) {
-		const int16_t *const end = masked + (spans.end[span] - next);
-		const int16_t *c = spans.c[span];
+	recurrent_dsp_pairs_first(&span, run);
+	do {
+		const int16_t *const end = masked + (span.end - next);
 
-		next = spans.end[span];
-		for (; masked != end; masked += ROWS, c += ROWS) {
+		next = span.end;
+		for (const int16_t *c = span.c; masked != end; masked += ROWS, c += ROWS) {
 			recurrent_dsp_mask(&to, c, masked);
 			recurrent_dsp_mask(&to, c + 2, masked + 2);
 		}
-	}
+	} while (recurrent_dsp_pairs_more(&span, run));
 	next = run->next;
-	for (int32_t span = 0; span < 2; span++) {
-		int16_t *const end = spans.end[span];
-		int16_t *c = spans.c[span];
-
-		for (; next != end; next += ROWS, c += ROWS, update += ROWS) {
+	recurrent_dsp_pairs_first(&span, run);
+	do {
+		for (int16_t *c = span.c; next != span.end;
+		     next += ROWS, c += ROWS, update += ROWS) {
 			recurrent_dsp_gru_cells(unit, &to, update, c, next);
 		}
-	}
-	recurrent_dsp_pairs_keep(&spans, run);
+	} while (recurrent_dsp_pairs_more(&span, run));
+	recurrent_dsp_pairs_keep(&span, run);
 }
 
 void tinyml_rnn_dsp_s8(const struct tinyml_recurrent_s8 *p,

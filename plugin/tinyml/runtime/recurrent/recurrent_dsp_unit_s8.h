@@ -26,42 +26,41 @@ struct scale {
  */
 enum { TANH, STATES, RESET };
 
-/* Four cells. Assembly knows the layout. */
-struct unit {
-	const int16_t *w; /* the table at the next gate, see recurrent_s8.h */
-	const int16_t *x; /* a copy of the input */
-	const int16_t *x_end;
-	int32_t x_entry; /* where the loop over the copy begins */
-	int32_t x_down;  /* sums of the first of two rows are shifted to the right */
-	int32_t x_left;  /* sums of the second one are shifted to the left */
-	int32_t h_entry;
-	int32_t h_down;
-	int32_t h_left;
-	const int16_t *h; /* a copy of the state */
-	const int16_t *h_end;
+/* What a function of gates is made with: it is loaded at once. */
+struct curve {
+	uint32_t add;          /* a half, and what makes tanh the logistic function */
 	const int32_t *middle; /* of the table of tanh */
-	int32_t curve;         /* CURVE_BITS */
-	uint32_t *to;          /* where the next gate goes that is not returned: four int16 */
-	uint32_t *to_end;      /* and where they end */
-	const int32_t *again;  /* 4 biases of what the state adds, for RESET */
-	struct scale scale;    /* for STATES */
-	int32_t becomes;       /* of a gate: TANH, STATES or RESET */
-	const int16_t *reset;  /* for RESET: the reset gates of the next four cells */
+	int32_t bits;          /* CURVE_BITS */
 };
 
-TINYML_OFFSET(struct unit, w, 0);
-TINYML_OFFSET(struct unit, x, 4);
-TINYML_OFFSET(struct unit, x_end, 8);
-TINYML_OFFSET(struct unit, x_entry, 12);
-TINYML_OFFSET(struct unit, x_down, 16);
-TINYML_OFFSET(struct unit, x_left, 20);
-TINYML_OFFSET(struct unit, h_entry, 24);
-TINYML_OFFSET(struct unit, h_down, 28);
-TINYML_OFFSET(struct unit, h_left, 32);
-TINYML_OFFSET(struct unit, h, 36);
-TINYML_OFFSET(struct unit, h_end, 40);
-TINYML_OFFSET(struct unit, middle, 44);
-TINYML_OFFSET(struct unit, curve, 48);
+/* Four cells. Assembly knows the layout. */
+struct unit {
+	struct curve tanh;
+	struct curve logistic;
+	const int16_t *w; /* the table at the next gate, see recurrent_s8.h */
+	const int16_t *x; /* a copy of the input */
+	int32_t x_again;  /* how often the loop over the copy goes back */
+	int32_t x_entry;  /* where it begins */
+	const int16_t *h; /* a copy of the state */
+	int32_t h_again;
+	int32_t h_entry;
+	uint32_t *to;         /* where the next gate goes that is not returned: four int16 */
+	uint32_t *to_end;     /* and where they end */
+	const int32_t *again; /* 4 biases of what the state adds, for RESET */
+	struct scale scale;   /* for STATES */
+	int32_t becomes;      /* of a gate: TANH, STATES or RESET */
+	const int16_t *reset; /* for RESET: the reset gates of the next four cells */
+};
+
+TINYML_OFFSET(struct unit, tanh, 0);
+TINYML_OFFSET(struct unit, logistic, 12);
+TINYML_OFFSET(struct unit, w, 24);
+TINYML_OFFSET(struct unit, x, 28);
+TINYML_OFFSET(struct unit, x_again, 32);
+TINYML_OFFSET(struct unit, x_entry, 36);
+TINYML_OFFSET(struct unit, h, 40);
+TINYML_OFFSET(struct unit, h_again, 44);
+TINYML_OFFSET(struct unit, h_entry, 48);
 TINYML_OFFSET(struct unit, to, 52);
 TINYML_OFFSET(struct unit, to_end, 56);
 TINYML_OFFSET(struct unit, again, 60);
@@ -74,19 +73,27 @@ TINYML_OFFSET(struct unit, reset, 76);
 		   */
 
 #define CODE_OF_FOUR 56 /* bytes of assembly for four elements of four rows */
+#define FOURS        9  /* of the loop */
 
-/* The first four elements come before the loop over 32, which is entered so that it ends with the
+/* The first four elements come before the loop over 36, which is entered so that it ends with the
  * last ones.
  */
 static inline int32_t recurrent_dsp_unit_entry(int32_t padded)
 {
 	const int32_t rest = (padded >> 2) - 1;
 
-	return CODE_OF_FOUR * (rest == 0 ? 8 : -rest & 7);
+	return CODE_OF_FOUR * (rest == 0 ? FOURS : FOURS - 1 - (rest - 1) % FOURS);
 }
 
-/* Of the functions below: r0 weights, r1 elements, r2 their end, r3 and r12 four elements, r4 to r7
- * sums, r8 to r11 weights, lr the unit.
+static inline int32_t recurrent_dsp_unit_again(int32_t padded)
+{
+	const int32_t rest = (padded >> 2) - 1;
+
+	return rest == 0 ? 0 : (rest - 1) / FOURS;
+}
+
+/* Of the functions below: r0 weights, r1 elements, r2 how often the loop goes back, r3 and r12 four
+ * elements, r4 to r7 sums, r8 to r11 weights, lr the unit's function `logistic`.
  */
 /* clang-format off */
 #define PRODUCTS(add, a, b, x)                                                                     \
@@ -111,36 +118,36 @@ static inline int32_t recurrent_dsp_unit_entry(int32_t padded)
 	"nop\n\t"                                                                                  \
 	"1:\n\t"                                                                                   \
 	TINYML_CODE_BYTES("4b", "1b", 4)                                                           \
-	FOUR(MORE) FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                \
-	FOUR(MORE) FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                \
+	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
+	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
+	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
 	"2:\n\t"                                                                                   \
-	TINYML_CODE_BYTES("1b", "2b", 8 * CODE_OF_FOUR)                                            \
-	"cmp r1, r2\n\t"                                                                           \
-	"bne 1b\n\t"
-/* r4 and r6 are 256 times the sums of their rows, after r5 and r7 are subtracted. */
+	TINYML_CODE_BYTES("1b", "2b", 9 * CODE_OF_FOUR)                                            \
+	"cbz r2, 3f\n\t"                                                                           \
+	"subs r2, #1\n\t"                                                                          \
+	"b.n 1b\n\t"                                                                               \
+	"3:\n\t"
+/* Sums times 256: r4 and r6 are, after r5 and r7 are subtracted. */
 #define SHIFTED                                                                                    \
 	"sub r4, r4, r5\n\t"                                                                       \
 	"sub r6, r6, r7\n\t"                                                                       \
-	"asr r4, r4, r1\n\t"                                                                       \
-	"asr r6, r6, r1\n\t"                                                                       \
-	"lsl r5, r5, r2\n\t"                                                                       \
-	"lsl r7, r7, r2\n\t"
+	"lsl r5, r5, #8\n\t"                                                                       \
+	"lsl r7, r7, #8\n\t"
 #define ADD_PARTS                                                                                  \
 	"pop.w {r1, r2, r3, r12}\n\t"                                                              \
 	"smmla r4, r4, r8, r1\n\t"                                                                 \
 	"smmla r5, r5, r9, r2\n\t"                                                                 \
 	"smmla r6, r6, r10, r3\n\t"                                                                \
 	"smmla r7, r7, r11, r12\n\t"                                                               \
-	GATES                                                                                      \
-	"ldrd r0, r1, [lr, #44]\n\t" /* middle, curve */
+	GATES
 /* Between an element of the table and the next one, times 2^14: the element times a power of two,
  * and its step times the low bits, in one instruction.
  */
 #define CURVE(sum, bits, place)                                                                    \
 	"asr r3, " sum ", #" bits "\n\t"                                                           \
-	"ldr r3, [r0, r3, lsl #2]\n\t"                                                             \
-	"bfi r1, " sum ", #" place ", #" bits "\n\t"                                               \
-	"smlad " sum ", r3, r1, r2\n\t"
+	"ldr r3, [r8, r3, lsl #2]\n\t"                                                             \
+	"bfi r9, " sum ", #" place ", #" bits "\n\t"                                               \
+	"smlad " sum ", r3, r9, r2\n\t"
 /* From units of 2^-15 to int16 in units of 2^-12. */
 #define GATES                                                                                      \
 	"ssat r4, #16, r4, asr #3\n\t"                                                             \
@@ -153,36 +160,33 @@ static inline int32_t recurrent_dsp_unit_entry(int32_t padded)
 	CURVE("r6", bits, place)                                                                   \
 	CURVE("r7", bits, place)
 /* Four sums, with the factors of what the state adds, and without that of the input, which is
- * pushed.
+ * pushed. r0 is the next gate's place in the table.
  */
 #define GATE                                                                                       \
-	"ldm.w lr, {r0-r2}\n\t" /* w, x, x_end */                                                  \
-	SUMS("12")                                                                                 \
-	"ldrd r1, r2, [lr, #16]\n\t" /* x_down, x_left */                                          \
-	SHIFTED                                                                                    \
-	"ldmia.w r0!, {r8-r11}\n\t" /* biases */                                                   \
-	"ldmia.w r0!, {r1, r2, r3, r12}\n\t"                                                       \
-	"smmla r4, r4, r1, r8\n\t"                                                                 \
-	"smmla r5, r5, r2, r9\n\t"                                                                 \
-	"smmla r6, r6, r3, r10\n\t"                                                                \
-	"smmla r7, r7, r12, r11\n\t"                                                               \
-	"push {r4-r7}\n\t"                                                                         \
-	"ldrd r1, r2, [lr, #36]\n\t" /* h, h_end */                                                \
+	"ldrd r1, r2, [lr, #16]\n\t" /* x, x_again */                                              \
 	SUMS("24")                                                                                 \
-	"ldrd r1, r2, [lr, #28]\n\t" /* h_down, h_left */                                          \
 	SHIFTED                                                                                    \
-	"ldmia.w r0!, {r8-r11}\n\t"                                                                \
-	"str r0, [lr]\n\t"
+	"ldmia.w r0!, {r1, r2, r3, r8-r12}\n\t" /* biases, factors */                              \
+	"smmla r4, r4, r9, r1\n\t"                                                                 \
+	"smmla r5, r5, r10, r2\n\t"                                                                \
+	"smmla r6, r6, r11, r3\n\t"                                                                \
+	"smmla r7, r7, r12, r8\n\t"                                                                \
+	"push {r4-r7}\n\t"                                                                         \
+	"ldrd r1, r2, [lr, #28]\n\t" /* h, h_again */                                              \
+	SUMS("36")                                                                                 \
+	SHIFTED                                                                                    \
+	"ldmia.w r0!, {r8-r11}\n\t"
 #define TANHS                                                                                      \
-	"mov.w r2, #0x2000\n\t"                                                                    \
+	"ldmdb.w lr, {r2, r8, r9}\n\t"                                                             \
 	CURVES("7", "23")
 /* Where the next gate goes, and back to it unless it is the end. */
 #define STORED_AND_AGAIN                                                                           \
-	"ldrd r0, r1, [lr, #52]\n\t" /* to, to_end */                                              \
-	"strd r4, r6, [r0], #8\n\t"                                                                \
-	"str r0, [lr, #52]\n\t"                                                                    \
-	"cmp r0, r1\n\t"                                                                           \
-	"bne.w 5b\n\t"
+	"ldrd r1, r2, [lr, #40]\n\t" /* to, to_end */                                              \
+	"strd r4, r6, [r1], #8\n\t"                                                                \
+	"str r1, [lr, #40]\n\t"                                                                    \
+	"cmp r1, r2\n\t"                                                                           \
+	"bne.w 5b\n\t"                                                                             \
+	"str r0, [lr, #12]\n\t"
 /* clang-format on */
 
 /* Gates of four cells that are logistic functions, until `to` is `to_end`. */
@@ -191,11 +195,12 @@ TINYML_ASSEMBLY static void recurrent_dsp_unit_logistic(struct unit *unit TINYML
 	/* clang-format off */
 	__asm__ volatile(
 		"push {r4-r11, lr}\n\t"
-		"mov lr, r0\n\t"
+		"add.w lr, r0, #12\n\t"
+		"ldr r0, [lr, #12]\n\t" /* w */
 		"5:\n\t"
 		GATE
 		ADD_PARTS
-		"mov.w r2, #0x20002000\n\t" /* a half, and what makes tanh the logistic function */
+		"ldmia.w lr, {r2, r8, r9}\n\t"
 		CURVES("8", "22")
 		"asr r4, r4, #15\n\t"
 		"asr r6, r6, #15\n\t"
@@ -214,17 +219,19 @@ TINYML_ASSEMBLY static uint64_t recurrent_dsp_unit_gate(struct unit *unit TINYML
 	/* clang-format off */
 	__asm__ volatile(
 		"push {r4-r11, lr}\n\t"
-		"mov lr, r0\n\t"
+		"add.w lr, r0, #12\n\t"
+		"ldr r0, [lr, #12]\n\t" /* w */
 		"5:\n\t"
 		GATE
-		"ldr r0, [lr, #72]\n\t" /* becomes */
-		"tbb [pc, r0]\n\t"
+		"ldr r1, [lr, #60]\n\t" /* becomes */
+		"tbb [pc, r1]\n\t"
 		"6:\n\t"
 		".byte (7f - 6b) / 2, (8f - 6b) / 2, (9f - 6b) / 2, 0\n\t"
 		"7:\n\t"
 		ADD_PARTS
-		"3:\n\t"
+		"4:\n\t"
 		TANHS
+		"str r0, [lr, #12]\n\t"
 		"asr r4, r4, #14\n\t"
 		"asr r6, r6, #14\n\t"
 		"pkhbt r0, r4, r5, lsl #2\n\t"
@@ -233,7 +240,7 @@ TINYML_ASSEMBLY static uint64_t recurrent_dsp_unit_gate(struct unit *unit TINYML
 		"8:\n\t"
 		ADD_PARTS
 		TANHS
-		"ldrd r2, r3, [lr, #64]\n\t" /* scale */
+		"ldrd r2, r3, [lr, #52]\n\t" /* scale */
 		"asr r4, r4, #14\n\t"
 		"asr r5, r5, #14\n\t"
 		"asr r6, r6, #14\n\t"
@@ -242,26 +249,25 @@ TINYML_ASSEMBLY static uint64_t recurrent_dsp_unit_gate(struct unit *unit TINYML
 		"smmlar r5, r5, r2, r3\n\t"
 		"smmlar r6, r6, r2, r3\n\t"
 		"smmlar r7, r7, r2, r3\n\t"
-		"ssat r4, #8, r4\n\t"
-		"ssat r5, #8, r5\n\t"
-		"ssat r6, #8, r6\n\t"
-		"ssat r7, #8, r7\n\t"
 		"pkhbt r4, r4, r5, lsl #16\n\t"
 		"pkhbt r6, r6, r7, lsl #16\n\t"
+		"ssat16 r4, #8, r4\n\t"
+		"ssat16 r6, #8, r6\n\t"
 		STORED_AND_AGAIN
 		"pop {r4-r11, pc}\n\t"
 		"9:\n\t"
-		"ldr r0, [lr, #60]\n\t" /* again */
-		"ldmia.w r0!, {r1, r2, r3, r12}\n\t"
-		"str r0, [lr, #60]\n\t"
-		"smmla r4, r4, r8, r1\n\t"
-		"smmla r5, r5, r9, r2\n\t"
-		"smmla r6, r6, r10, r3\n\t"
-		"smmla r7, r7, r11, r12\n\t"
+		"str r0, [lr, #12]\n\t"
+		"ldr r12, [lr, #48]\n\t" /* again */
+		"ldmia.w r12!, {r0-r3}\n\t"
+		"str r12, [lr, #48]\n\t"
+		"smmla r4, r4, r8, r0\n\t"
+		"smmla r5, r5, r9, r1\n\t"
+		"smmla r6, r6, r10, r2\n\t"
+		"smmla r7, r7, r11, r3\n\t"
 		GATES
-		"ldr r12, [lr, #76]\n\t" /* reset */
+		"ldr r12, [lr, #64]\n\t" /* reset */
 		"ldrd r1, r3, [r12], #8\n\t"
-		"str r12, [lr, #76]\n\t"
+		"str r12, [lr, #64]\n\t"
 		"mov.w r2, #0x4000\n\t" /* a half */
 		"smlabb r4, r4, r1, r2\n\t"
 		"smlabt r5, r5, r1, r2\n\t"
@@ -280,8 +286,8 @@ TINYML_ASSEMBLY static uint64_t recurrent_dsp_unit_gate(struct unit *unit TINYML
 		"ssat r5, #16, r5\n\t"
 		"ssat r6, #16, r6\n\t"
 		"ssat r7, #16, r7\n\t"
-		"ldrd r0, r1, [lr, #44]\n\t" /* middle, curve */
-		"b.n 3b\n\t");
+		"ldr r0, [lr, #12]\n\t"
+		"b.n 4b\n\t");
 	/* clang-format on */
 }
 #undef STORED_AND_AGAIN

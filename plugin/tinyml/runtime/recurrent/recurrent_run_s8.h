@@ -42,26 +42,40 @@ struct run {
 	struct own own;                /* what else is the same in every step */
 };
 
+/* A state in units of 2^-15 as int8. */
+static inline recurrent_run_element recurrent_run_output(const struct run *run, int32_t state)
+{
+	state = (state * run->to.factor + run->to.bias) >> run->to.shift;
+	return (recurrent_run_element)recurrent_run_saturate8(state);
+}
+
 /* The states before the first step of batch n. */
 static inline void recurrent_run_begin(const struct run *run,
 				       const struct tinyml_recurrent_tensors *t, int32_t n,
 				       bool gru)
 {
 	const int32_t hidden = run->p->hidden;
-	const int8_t *h0 = t->h0;
+	const int8_t *h0 = gru ? NULL : t->h0;
 	const int16_t *wide0 = gru ? t->h0 : t->c0;
+	recurrent_run_element zero = run->p->out_zero;
 
-	for (int32_t i = 0; i < hidden; i++) {
-		int32_t h = h0 != NULL && !gru ? h0[n * hidden + i] : run->p->out_zero;
-
-		if (run->c != NULL) {
-			run->c[i] = wide0 != NULL ? wide0[n * hidden + i] : 0;
-		}
+	if (run->c != NULL) {
+		memset(run->c, 0, (size_t)hidden * sizeof(*run->c));
+		zero = gru ? recurrent_run_output(run, 0) : zero;
+	}
+	for (recurrent_run_element *h = run->h; h != run->h + hidden; h++) {
+		*h = zero;
+	}
+	for (int32_t i = 0; h0 != NULL && i < hidden; i++) {
+		run->h[i] = h0[n * hidden + i];
+		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
+	}
+	for (int32_t i = 0; run->c != NULL && wide0 != NULL && i < hidden; i++) {
+		run->c[i] = wide0[n * hidden + i];
+		__asm__ volatile("" ::: "memory");
 		if (gru) {
-			h = (run->c[i] * run->to.factor + run->to.bias) >> run->to.shift;
-			h = recurrent_run_saturate8(h);
+			run->h[i] = recurrent_run_output(run, run->c[i]);
 		}
-		run->h[i] = (recurrent_run_element)h;
 	}
 }
 
@@ -80,7 +94,7 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 	run.next = run.h + hidden;
 	run.masked = run.next + hidden;
 	run.update = (int16_t *)(void *)(run.masked + (gru ? hidden : 0));
-	recurrent_run_prepare(&run.own, p);
+	recurrent_run_prepare(&run.own, p, run.x);
 	memset(run.x, 0, (size_t)(inputs + (gru ? 3 : 2) * hidden) * sizeof(*run.x));
 	for (int32_t n = 0; n < p->batches; n++) {
 		run.c = t->c != NULL ? &t->c[n * p->hidden]

@@ -42,10 +42,12 @@ struct own {
 	char none;
 };
 
-static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p)
+static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p,
+					 const recurrent_run_element *x)
 {
 	(void)own;
 	(void)p;
+	(void)x;
 }
 
 #include "recurrent_scaled_s8.h"
