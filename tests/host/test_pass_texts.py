@@ -52,7 +52,7 @@ def normal(text: str) -> str:
 STEPS = tuple(dict.fromkeys(PASSES))
 UNWRITTEN = (
     *("fuse_attention", "fuse_recurrent", "keep_last_step", "read_integers", "roll_recurrent"),
-    *("tabulate_bytes", "tabulate_functions"),
+    *("tabulate_bytes", "tabulate_functions", "tabulate_products"),
 )
 """Passes on operators with attributes that the text leaves out: activations, tables, trees."""
 

@@ -29,6 +29,7 @@ from tinyml.passes.join_casts import join_casts
 from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
+from tinyml.passes.narrow_dense import narrow_dense
 from tinyml.passes.read_integers import read_integers
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.remove_no_ops import remove_no_ops
@@ -38,6 +39,7 @@ from tinyml.passes.sink_reshape import sink_reshape
 from tinyml.passes.sum_integers import sum_integers
 from tinyml.passes.tabulate_bytes import tabulate_bytes
 from tinyml.passes.tabulate_functions import tabulate_functions
+from tinyml.passes.tabulate_products import tabulate_products
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
 from tinyml.passes.use_dilation import use_dilation
 
@@ -81,10 +83,14 @@ PASSES: tuple[Pass, ...] = (
     sink_reshape,
     remove_no_ops,
     fuse_activation,
+    tabulate_products,
     tabulate_functions,
     bound_sums,
     fold_constant_channels,
     fuse_attention,
+    remove_dead_code,
+    narrow_dense,
+    remove_no_ops,
     merge_common,
     remove_dead_code,
 )
@@ -97,7 +103,7 @@ def without_attention(steps: Sequence[Pass]) -> tuple[Pass, ...]:
 
 def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     """Functions stay layers, which an NPU computes; it has no tables of ours."""
-    return tuple(step for step in steps if step is not tabulate_functions)
+    return tuple(step for step in steps if step not in (tabulate_functions, tabulate_products))
 
 
 def copies_beside_recurrent(graph: Graph) -> int | None:
