@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml.bench.measure import measure
 from tinyml.pipeline import Compiled, Options, compile_model
-from tools import float_table, transformer_figures, writer_tables
+from tools import float_table, small_transformer, transformer_figures, writer_tables
 
 M4 = "qemu-cortex-m4"
 ROWS = (
@@ -141,6 +141,7 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "decoder": ("decoders.md", writer_tables.decoder_table),
     "writer": ("../samples/writer/README.rst", writer_tables.sample_table),
     "transformer": ("quantize.md", transformer_table),
+    "small transformer": ("quantize.md", lambda: small_transformer.rows(models())),
 }
 """By the mark around them: the page, and the lines."""
 

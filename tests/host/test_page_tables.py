@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools import page_tables, writer_tables
+from tools import page_tables, small_transformer, writer_tables
 from tools.environment import ROOT
 
 RUN = "run python -m tools.page_tables"
@@ -29,6 +29,17 @@ def test_arenas_with_rows(title: str, name: str, optimize: str) -> None:
         pytest.skip("the published models are not here: set TINYML_MODELS")
     sizes = " | ".join(f"{size:,}" for size in page_tables.row_bytes(name, optimize))
     assert f"| {title} | {sizes} |" in page_tables.written(ROOT / "docs" / "rows.md", "rows"), RUN
+
+
+def test_no_part_takes_less_than_the_least() -> None:
+    """Parts of the small transformer, on each core."""
+    lines = page_tables.written(ROOT / "docs" / "quantize.md", "small transformer").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    counts = [[int(cell.replace(",", "")) for cell in row[-4:]] for row in cells if row[-1][-3:].isdecimal()]
+    assert len(counts) == len(small_transformer.NAMES) + 1
+    for m4, m4_least, m55, m55_least in counts:
+        assert m4 > m4_least
+        assert m55 > m55_least
 
 
 @pytest.mark.parametrize("kind", writer_tables.MODELS)
