@@ -23,6 +23,7 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
+from tests.support.recurrent_shapes import Shape, instructions_each
 from tinyml.bench.measure import measure
 from tinyml.pipeline import Compiled, Options, compile_model
 from tools import float_table, small_transformer, transformer_figures, writer_tables
@@ -132,6 +133,23 @@ def transformer_table() -> Iterator[str]:
         yield f"| {title} | {' | '.join(f'{n:,}' for n in counts)} | {found.per_mac:.2f} |"
 
 
+def recurrent_table() -> Iterator[str]:
+    """Instructions per multiplication of layers that give all steps."""
+    cores = ("Cortex-M4", "Cortex-M55")
+    cells = {
+        "RNN": ("rnn", False),
+        "GRU": ("gru", False),
+        "GRU, linear": ("gru", True),
+        "LSTM": ("lstm", False),
+    }
+    yield f"| units x inputs | {' | '.join(f'{core}: {cell}' for core in cores for cell in cells)} |"
+    yield f"|---|{'---:|' * len(cores) * len(cells)}"
+    for units, inputs in ((32, 12), (32, 32), (40, 12), (64, 64), (128, 40)):
+        some = [Shape(cell, units, inputs, True, linear) for cell, linear in cells.values()]
+        counted = [instructions_each(some, writer_tables.CORES[core]).values() for core in cores]
+        yield f"| {units} x {inputs} | {' | '.join(f'{each:.2f}' for found in counted for each in found)} |"
+
+
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "rows": ("rows.md", rows_table),
     "vectors": ("measure.md", vectors_table),
@@ -140,6 +158,7 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "transforms": ("features.md", transforms_table),
     "decoder": ("decoders.md", writer_tables.decoder_table),
     "writer": ("../samples/writer/README.rst", writer_tables.sample_table),
+    "recurrent": ("quantize.md", recurrent_table),
     "transformer": ("quantize.md", transformer_table),
     "small transformer": ("quantize.md", lambda: small_transformer.rows(models())),
 }

@@ -85,8 +85,8 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
         h_left, h_factors = scaling(layer.input(R), op.scale)
         biases = layer.input(B).value
         gates = GATES[op.cell]
-        rows = [self.groups(values, gates) for values in (biases[: gates * hidden], x_factors, h_factors)]
-        w, r = (self._weights(layer.input(i).value, gates) for i in (W, R))
+        rows = [self.groups(values, op) for values in (biases[: gates * hidden], x_factors, h_factors)]
+        w, r = (self._weights(layer.input(i).value, op) for i in (W, R))
         members: dict[str, object] = {
             ".steps": steps,
             ".batches": batches,
@@ -107,9 +107,9 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
             )
         return members
 
-    def groups(self, rows: Array, gates: int) -> Array:
+    def groups(self, rows: Array, op: RecurrentInt8) -> Array:
         """Rows, gate by gate, as (groups, 4, ...)."""
-        return np.asarray(_by_cells(rows, gates).reshape(-1, ROWS, *rows.shape[1:]))
+        return np.asarray(_by_cells(rows, GATES[op.cell]).reshape(-1, ROWS, *rows.shape[1:]))
 
     def tables(self, w: Array, r: Array, rows: Array, sheet: Sheet) -> dict[str, object]:
         """Members for what each group has; ``rows``: (groups, 3, 4)."""
@@ -119,10 +119,10 @@ class RecurrentBytes(Kernel[RecurrentInt8]):
             ".rows": sheet.table("rows", rows, holds=_ROWS),
         }
 
-    def _weights(self, matrix: Array, gates: int) -> Array:
+    def _weights(self, matrix: Array, op: RecurrentInt8) -> Array:
         elements = self.padded(matrix.shape[1]) - matrix.shape[1]
         return np.ascontiguousarray(
-            self.order(np.pad(self.groups(matrix, gates), ((0, 0), (0, 0), (0, elements))))
+            self.order(np.pad(self.groups(matrix, op), ((0, 0), (0, 0), (0, elements))))
         )
 
     def loop_counts(self, layer: Layer[RecurrentInt8], target: Target) -> Work | None:
@@ -216,6 +216,14 @@ class GruMve(RecurrentMve):
     name, cell = "tinyml_gru_mve_s8", "gru"
     loop_counts = RecurrentBytes.loop_counts
 
+    def groups(self, rows: Array, op: RecurrentInt8) -> Array:
+        """By cells; if the reset gate is applied to the state, all candidates come last."""
+        by_cells = _by_cells(rows, GATES[op.cell])
+        if op.linear_before_reset:
+            return np.asarray(by_cells.reshape(-1, ROWS, *rows.shape[1:]))
+        parts = (by_cells[:, :-1], by_cells[:, -1:])
+        return np.concatenate([part.reshape(-1, ROWS, *rows.shape[1:]) for part in parts])
+
 
 class LstmMve(RecurrentMve):
     """LSTM with Helium."""
@@ -237,9 +245,9 @@ class GruDsp(RecurrentDsp):
     name, cell = "tinyml_gru_dsp_s8", "gru"
     loop_counts = RecurrentBytes.loop_counts
 
-    def groups(self, rows: Array, gates: int) -> Array:
+    def groups(self, rows: Array, op: RecurrentInt8) -> Array:
         """By gates, then by cells: all reset gates come before the first candidate."""
-        by_gates = _by_cells(rows, gates).swapaxes(0, 1)
+        by_gates = _by_cells(rows, GATES[op.cell]).swapaxes(0, 1)
         return np.asarray(by_gates.reshape(-1, ROWS, *rows.shape[1:]))
 
     def scratch_bytes(self, layer: Layer[RecurrentInt8], target: Target) -> int:

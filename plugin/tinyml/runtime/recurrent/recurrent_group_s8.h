@@ -1,7 +1,10 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rows that recurrent layers on int8 compute at a time: plain C, and Helium. */
+/* The rows that recurrent layers on int8 compute at a time: plain C, and Helium. The file that
+ * includes this one has a type before it, recurrent_group_extent, that says how far a copy goes,
+ * and recurrent_group_reach(), which makes it of the copy and its number of elements.
+ */
 
 #ifndef TINYML_RECURRENT_GROUP_S8_H_
 #define TINYML_RECURRENT_GROUP_S8_H_
@@ -12,12 +15,12 @@
 
 /* The same gate of four cells. */
 struct group {
-	const int8_t *w;     /* the weights of the next group */
-	const void *x;       /* a copy of the input */
-	const void *x_end;   /* its end */
-	const int8_t *r;     /* the recurrent weights of the next group */
-	const void *h;       /* a copy of the state */
-	const void *h_end;   /* its end */
+	const int8_t *w; /* the weights of the next group */
+	const int8_t *x; /* a copy of the input */
+	const int8_t *r; /* the recurrent weights of the next group */
+	const int8_t *h; /* a copy of the state */
+	recurrent_group_extent x_extent;
+	recurrent_group_extent h_extent;
 	const int32_t *rows; /* of the next group: 4 biases, 4 factors of from_x, 4 of from_h */
 	int32_t x_left;      /* how far sums are shifted before they are scaled */
 	int32_t h_left;
@@ -32,10 +35,10 @@ static inline struct group recurrent_group_first(const struct run *run,
 
 	group.w = run->p->w;
 	group.x = run->x;
-	group.x_end = run->x + run->inputs;
+	group.x_extent = recurrent_group_reach(run->x, run->inputs);
 	group.r = run->p->r;
 	group.h = h;
-	group.h_end = h + run->hidden;
+	group.h_extent = recurrent_group_reach(h, run->hidden);
 	group.rows = run->p->rows;
 	group.x_left = run->p->x_left;
 	group.h_left = run->p->h_left;

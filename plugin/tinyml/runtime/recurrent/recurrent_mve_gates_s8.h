@@ -24,9 +24,8 @@ struct parts {
  * kind, and move sums to a vector one by one.
  */
 static inline __attribute__((always_inline)) int32x4_t
-recurrent_mve_gates_four(const int8_t **weights, const int8_t *x, const int8_t *end)
+recurrent_mve_gates_four(const int8_t **weights, const int8_t *x, recurrent_group_extent more)
 {
-	const uint32_t more = (uint32_t)(end - x) / 16 - 1; /* vectors after the first */
 	const int8_t *w = *weights;
 	int32_t s0, s1, s2, s3;
 	int32x4_t sums;
@@ -70,8 +69,8 @@ static inline __attribute__((always_inline)) struct parts
 recurrent_mve_gates_parts(struct group *group)
 {
 	const int32_t *rows = group->rows;
-	const int32x4_t x = recurrent_mve_gates_four(&group->w, group->x, group->x_end);
-	const int32x4_t h = recurrent_mve_gates_four(&group->r, group->h, group->h_end);
+	const int32x4_t x = recurrent_mve_gates_four(&group->w, group->x, group->x_extent);
+	const int32x4_t h = recurrent_mve_gates_four(&group->r, group->h, group->h_extent);
 	struct parts parts;
 
 	parts.from_x = vmulhq_s32(vshlq_r_s32(x, group->x_left), vldrwq_s32(rows + ROWS));

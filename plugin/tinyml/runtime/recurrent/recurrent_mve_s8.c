@@ -66,6 +66,14 @@ static inline void recurrent_run_prepare(struct own *own, const struct tinyml_re
 	(void)x;
 }
 
+typedef int32_t recurrent_group_extent; /* vectors after the first */
+
+static inline recurrent_group_extent recurrent_group_reach(const int8_t *copy, int32_t count)
+{
+	(void)copy;
+	return count / 16 - 1;
+}
+
 #include "recurrent_group_s8.h"
 #include "recurrent_mve_gates_s8.h"
 
@@ -142,10 +150,10 @@ static void recurrent_mve_step_lstm(struct run *run)
 	}
 }
 
+/* States of cells from j on, of which so many are left. */
 static inline void recurrent_mve_renew(const struct run *run, const struct output *to, int32_t j,
-				       int16x8_t update, int16x8_t fresh)
+				       int32_t cells, int16x8_t update, int16x8_t fresh)
 {
-	const int32_t cells = run->p->hidden - j;
 	const int32x4_t old = recurrent_mve_load(&run->c[j], cells);
 	const int16x8_t rest = vaddq_n_s16(update, INT16_MIN); /* 2^15 less, negative */
 	int32x4_t h = vmullbq_int_s16(rest, vnegq_s16(fresh));
@@ -176,9 +184,18 @@ static void recurrent_mve_step_gru_linear(struct run *run)
 		back = recurrent_mve_gates_join(gates, vaddq_s32(parts.from_h, sum));
 		sum = vrshrq_n_s32(vmulltq_int_s16(gates, back), 15);
 		sum = vaddq_s32(sum, vshrq_n_s32(parts.from_x, 3));
-		recurrent_mve_renew(run, &to, j, gates,
+		recurrent_mve_renew(run, &to, j, cells, gates,
 				    recurrent_mve_gates_tanh(vqmovnbq_s32(back, sum)));
 	}
+}
+
+/* The same with the update gate that was kept. */
+static inline void recurrent_mve_renew_later(const struct run *run, const struct output *to,
+					     int32_t j, int32_t cells, int16x8_t fresh)
+{
+	const int32x4_t update = recurrent_mve_load(&run->update[j], cells);
+
+	recurrent_mve_renew(run, to, j, cells, vreinterpretq_s16_s32(update), fresh);
 }
 
 /* The reset gate is applied to the state, so all of them come first. */
@@ -186,29 +203,31 @@ static void recurrent_mve_step_gru(struct run *run)
 {
 	const struct output to = run->to;
 	struct group group = recurrent_group_first(run, run->h);
+	int32_t j = 0;
 
-	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const int32_t cells = run->p->hidden - j;
+	for (int32_t i = 0; i < run->p->hidden; i += ROWS) {
+		const int32_t cells = run->p->hidden - i;
 		const int16x8_t gates =
 			recurrent_mve_gates_logistic(recurrent_mve_gates_two(&group));
-		const int16x8_t old = vreinterpretq_s16_s32(recurrent_mve_load(&run->c[j], cells));
+		const int16x8_t old = vreinterpretq_s16_s32(recurrent_mve_load(&run->c[i], cells));
 		const int32x4_t h =
 			vrshrq_n_s32(vmullbq_int_s16(recurrent_mve_gates_high(gates), old), 15);
 
-		recurrent_mve_store(&run->update[j], vreinterpretq_s32_s16(gates), cells);
-		recurrent_mve_put(&run->masked[j], &to, vmulq_n_s32(h, to.factor));
-		recurrent_group_skip(run, &group, 1);
+		recurrent_mve_store(&run->update[i], vreinterpretq_s32_s16(gates), cells);
+		recurrent_mve_put(&run->masked[i], &to, vmulq_n_s32(h, to.factor));
 	}
-	group = recurrent_group_first(run, run->masked);
-	for (int32_t j = 0; j < run->p->hidden; j += ROWS) {
-		const int32_t cells = run->p->hidden - j;
-		const int16x8_t update =
-			vreinterpretq_s16_s32(recurrent_mve_load(&run->update[j], cells));
+	group.h = run->masked;
+	for (; j + ROWS < run->p->hidden; j += 2 * ROWS) {
+		const int16x8_t fresh = recurrent_mve_gates_tanh(recurrent_mve_gates_two(&group));
 
-		recurrent_group_skip(run, &group, 2);
-		recurrent_mve_renew(run, &to, j, update,
-				    recurrent_mve_gates_tanh(recurrent_mve_gates_one(
-					    recurrent_mve_gates_sums(&group))));
+		recurrent_mve_renew_later(run, &to, j, ROWS, fresh);
+		recurrent_mve_renew_later(run, &to, j + ROWS, run->p->hidden - j - ROWS,
+					  recurrent_mve_gates_high(fresh));
+	}
+	if (j < run->p->hidden) {
+		recurrent_mve_renew_later(run, &to, j, run->p->hidden - j,
+					  recurrent_mve_gates_tanh(recurrent_mve_gates_one(
+						  recurrent_mve_gates_sums(&group))));
 	}
 }
 

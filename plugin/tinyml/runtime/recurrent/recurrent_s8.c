@@ -50,6 +50,13 @@ static inline void recurrent_run_prepare(struct own *own, const struct tinyml_re
 	(void)x;
 }
 
+typedef const int8_t *recurrent_group_extent; /* the end */
+
+static inline recurrent_group_extent recurrent_group_reach(const int8_t *copy, int32_t count)
+{
+	return copy + count;
+}
+
 #include "recurrent_scaled_s8.h"
 
 static inline int32_t recurrent_cells_saturate16(int32_t x)
@@ -87,8 +94,8 @@ static inline const int8_t *recurrent_s8_four(const int8_t *w, const int8_t *x, 
 static inline void recurrent_cells_multiply(struct group *group, int32_t *sums, int32_t groups)
 {
 	for (; groups > 0; groups--, sums += ROWS) {
-		group->w = recurrent_s8_four(group->w, group->x, group->x_end, group->from_x);
-		group->r = recurrent_s8_four(group->r, group->h, group->h_end, sums);
+		group->w = recurrent_s8_four(group->w, group->x, group->x_extent, group->from_x);
+		group->r = recurrent_s8_four(group->r, group->h, group->h_extent, sums);
 		recurrent_scaled_sums(group, sums);
 	}
 }

@@ -72,7 +72,10 @@ void tinyml_gru_dsp_s8(const struct tinyml_recurrent_s8 *p,
 void tinyml_recurrent_lstm_dsp_s8(const struct tinyml_recurrent_s8 *p,
 				  const struct tinyml_recurrent_tensors *t);
 
-/** For cores with Helium: elements 0 to 15 of each row, then elements 16 to 31 of each, ... */
+/**
+ * For cores with Helium: elements 0 to 15 of each row, then elements 16 to 31 of each, ... The last
+ * gates of GRU come after all others, unless `again` is given.
+ */
 void tinyml_rnn_mve_s8(const struct tinyml_recurrent_s8 *p,
 		       const struct tinyml_recurrent_tensors *t);
 void tinyml_gru_mve_s8(const struct tinyml_recurrent_s8 *p,
