@@ -40,7 +40,7 @@ def _lstm(number: int, name: str, record: Layout, header: str) -> Playable:
     )
 
 
-def _bytes(number: int, name: str, variant: str = "") -> Playable:
+def _bytes(number: int, name: str, variant: str = "", layouts: int = 0) -> Playable:
     """RNN, GRU and LSTM of quantised ONNX models; ``variant``: of the instructions."""
     function = f"{name}{variant}_s8"
     table = "recurrent/gates_steps_s16.c" if variant == "_dsp" else "recurrent/gates_s16.c"
@@ -53,6 +53,7 @@ def _bytes(number: int, name: str, variant: str = "") -> Playable:
         f"tinyml_check_{function}",
         "tinyml/recurrent_s8.h",
         (f"recurrent/recurrent{variant}_s8.c", table, "player/play_recurrent_s8.c"),
+        layouts=layouts,
     )
 
 
@@ -65,10 +66,10 @@ ALL = (
     _bytes(313, "rnn"),
     _bytes(314, "gru"),
     _bytes(315, "recurrent_lstm"),
-    _bytes(316, "rnn", "_dsp"),
-    _bytes(317, "gru", "_dsp"),
-    _bytes(318, "recurrent_lstm", "_dsp"),
+    _bytes(316, "rnn", "_dsp", layouts=2),
+    _bytes(317, "gru", "_dsp", layouts=2),
+    _bytes(318, "recurrent_lstm", "_dsp", layouts=2),
     _bytes(319, "rnn", "_mve"),
-    _bytes(320, "gru", "_mve"),
+    _bytes(320, "gru", "_mve", layouts=2),
     _bytes(321, "recurrent_lstm", "_mve"),
 )
