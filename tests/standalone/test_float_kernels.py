@@ -182,3 +182,27 @@ def test_limits_keep_what_is_not_a_number(machine: str) -> None:
         (wanted,) = node.op.evaluate(graph.layer(node), values)
         assert np.isnan(wanted).any(), node.name
         np.testing.assert_array_equal(np.isnan(found[node.outputs[0]]), np.isnan(wanted), node.name)
+
+
+EXTREMES = np.float32([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, -1e-45, -0.0])
+
+
+@cache
+def extremes() -> dict[str, Array]:
+    """Usual numbers, and every tenth is none that arithmetic stays usual with."""
+    rng = np.random.default_rng(8)
+    return {
+        name: np.where(rng.random(x.shape) < 0.1, rng.choice(EXTREMES, x.shape), x)
+        for name, x in fed().items()
+    }
+
+
+@pytest.mark.parametrize("machine", MACHINES[1:])
+def test_a_computer_repeats_what_a_core_makes_of_extremes(machine: str) -> None:
+    """Infinities, NaN, what overflows, numbers below the normal ones, and zeros with a sign."""
+    fused = harness.find_machine(machine).target.fpu
+    again = computed("host", extremes(), f"TINYML_FUSED_F32={int(fused)}")
+    infinite = [name for name, values in again.items() if not np.isfinite(values).all()]
+    assert len(infinite) > len(again) // 2
+    for name, found in computed(machine, extremes()).items():
+        np.testing.assert_array_equal(found, again[name], err_msg=name)
