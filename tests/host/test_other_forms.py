@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions of one channel become depthwise ones where that is faster and takes no memory."""
+"""Convolutions of one channel become depthwise ones, and groups are joined, where that is faster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.layer_kinds import as_kind
+from tests.support.layer_kinds import as_kind, random_values
 from tests.support.sketch import Sketch
 from tinyml.cores.targets import Target
 from tinyml.emit.model import Provenance
@@ -23,6 +23,7 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.pipeline import Compiled, Options, compile_graph
 
 LAST = 16
+RNG = np.random.default_rng(2)
 CORES = ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "riscv32")
 
 
@@ -105,3 +106,49 @@ def test_memory_is_not_spent() -> None:
     first = alone(graph_of(LAST))
     assert "depthwise" in compiled(first, optimize="speed").selected[0].kernel.name
     assert "depthwise" not in compiled(first).selected[0].kernel.name
+
+
+def grouped(groups: int, channels: int, filters: int, zero: int = 0) -> Graph:
+    sketch = Sketch(seed=groups)
+    x = sketch.input((1, 9, 9, groups * channels), quant=Quant.per_tensor(0.05, 3))
+    outs = groups * filters
+    values = sketch.rng.integers(-60, 61, (outs, 3, 3, channels)).astype(np.int8)
+    scales = tuple(float(scale) for scale in sketch.rng.uniform(0.005, 0.02, outs))
+    w = sketch.build.constant(values, "w", Quant(scales, (zero,) * outs, 0))
+    op = Conv(pads=(1, 1, 1, 1), groups=groups)
+    return sketch.graph(sketch.add(op, x, w, sketch.bias(outs), quant=Quant.per_tensor(0.1, -7)))
+
+
+def test_groups_of_few_channels_are_joined_on_cores_without_a_kernel_for_them() -> None:
+    one = compiled(grouped(16, 2, 1), "cortex-m3", "speed").selected[0]
+    assert isinstance(one.layer.op, Conv)
+    assert one.layer.op.groups < 16 == one.layer.op.groups * one.layer.op.joined
+    assert one.layer.op.macs(one.layer) == 9 * 9 * 16 * 9 * 2, "zeros are no work of the model"
+
+
+def test_weights_grow_by_a_quarter_and_a_kilobyte_at_most() -> None:
+    graph = grouped(32, 4, 4)
+    (one,) = compiled(graph, "cortex-m3").selected
+    assert one.layer.input(1).elements <= graph.tensors["w"].elements * 1.25 + 1024
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+def test_all_forms_of_groups_give_the_same_outputs(kind: str) -> None:
+    graph = as_kind(grouped(12, 2, 1), kind)
+    (layer,) = graph.layers()
+    values = [
+        None if tensor is None else tensor.value if tensor.is_constant else random_values(RNG, tensor)
+        for tensor in layer.inputs
+    ]
+    (expected,) = layer.computed(values)
+    forms = list(layer.op.other_forms(layer))
+    assert [op.joined for op, _ in forms if isinstance(op, Conv)] == [2, 3, 4]
+    for op, (_, weights, *rest) in forms:
+        assert weights is not None
+        other = replace(layer, op=op, inputs=(layer.input(0), weights, *rest))
+        np.testing.assert_array_equal(other.computed([values[0], weights.value, *values[2:]])[0], expected)
+
+
+def test_weights_with_a_zero_point_are_not_joined() -> None:
+    (layer,) = grouped(4, 2, 1, zero=5).layers()
+    assert not list(layer.op.other_forms(layer))

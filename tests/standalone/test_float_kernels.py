@@ -184,7 +184,7 @@ def test_limits_keep_what_is_not_a_number(machine: str) -> None:
         np.testing.assert_array_equal(np.isnan(found[node.outputs[0]]), np.isnan(wanted), node.name)
 
 
-EXTREMES = np.float32([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, -1e-45, -0.0])
+EXTREMES = np.array([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, -1e-45, -0.0], np.float32)
 
 
 @cache

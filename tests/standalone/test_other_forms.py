@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions of one channel on emulated cores, with the kernels of depthwise layers."""
+"""Convolutions of one channel, with the kernels of depthwise layers, and joined groups on emulated cores."""
 
 from __future__ import annotations
 
@@ -34,6 +34,15 @@ def layers() -> Graph:
             strides = (1 + filters % 2, 1 + (filters == 5))
             op = Conv(strides, (1, 1 + (filters == 3)), (1, 0, 1, 2))
             outputs.append(sketch.add(op, x, w, sketch.bias(filters), quant=Quant.per_tensor(0.1, -7)))
+    for groups, channels, filters in ((2, 2, 4), (16, 2, 1), (8, 7, 1), (3, 3, 2), (8, 2, 3)):
+        x = sketch.input((1, 5, 6, groups * channels), quant=Quant.per_tensor(0.05, 4))
+        for kernel in ((1, 1), (3, 3)):
+            outs = groups * filters
+            values = sketch.rng.integers(-90, 91, (outs, *kernel, channels)).astype(np.int8)
+            scales = tuple(float(scale) for scale in sketch.rng.uniform(0.005, 0.02, outs))
+            w = sketch.build.constant(values, "w", Quant(scales, (0,) * outs, 0))
+            op = Conv(pads=(kernel[0] // 2,) * 4, groups=groups)
+            outputs.append(sketch.add(op, x, w, sketch.bias(outs), quant=Quant.per_tensor(0.1, -7)))
     return sketch.graph(*outputs)
 
 
@@ -46,8 +55,9 @@ def test_equal(machine: str, kind: str) -> None:
     options = Options(target=harness.find_machine(machine).target.name, optimize="speed")
     with any_plan():
         compiled = compile_graph(graph, "forms", Provenance("forms", "0" * 64, ""), options)
-    changed = sum(one.layer.op.kind == "DepthwiseConv" for one in compiled.selected)
-    assert changed > len(graph.nodes) // 2 if kind == "int8" else changed < len(graph.nodes)
+    ops = [one.layer.op for one in compiled.selected]
+    changed = [op.kind == "DepthwiseConv" or getattr(op, "joined", 1) > 1 for op in ops]
+    assert kind == "int16" or sum(changed) > len(changed) // 2
     (found,) = harness.run_files(
         compiled.files, machine, [sample], options=harness.Options(check_arena=True)
     ).outputs

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -185,12 +185,12 @@ class Op:
         """What the operator does to its one variable operand, if that is a factor and an offset."""
         return None
 
-    def other_form(self, layer: Layer) -> tuple[Op, Sequence[Tensor | None]] | None:
-        """Another operator with the same outputs, bit for bit, and its inputs; None if there is none.
+    def other_forms(self, layer: Layer) -> Iterable[tuple[Op, Sequence[Tensor | None]]]:
+        """Other operators with the same outputs, bit for bit, and their inputs, whose constants may be new.
 
-        Constants among the inputs may be new. The compiler takes the form whose kernel is faster.
+        The compiler takes one whose kernel is clearly faster.
         """
-        return None
+        return ()
 
     def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
         """How the operator moves along axis 1 or 2 of its NHWC operands; None if it does not.

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers as other operators that compute the same, where these take clearly fewer instructions.
 
-``Op.other_form`` says what they are: a convolution of one channel is also a depthwise one.
+``Op.other_forms`` says what they are: a convolution of one channel is also a depthwise one, and groups of few
+channels are also fewer groups with zeros among their weights.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tinyml.cores import core_data
@@ -42,38 +43,34 @@ def with_other_forms(
     there are none, or if they save too little of a run for the code that they link, unless ``any_code`` is
     allowed.
     """
-    forms = (_form(graph.layer(node), node) for node in graph.nodes)
-    others = {step: form for step, form in enumerate(forms) if form is not None}
-    if not others:
+    forms = [list(_forms(graph.layer(node), node)) for node in graph.nodes]
+    best: dict[int, tuple[float, Selected, Form]] = {}
+    spent = [_spent(one, target) for one in chosen] if any(forms) else []
+    for number in range(max(map(len, forms), default=0)):
+        others = {step: found[number] for step, found in enumerate(forms) if number < len(found)}
+        rivals = choose(_in_place(graph, others))
+        for step, form in others.items():
+            now, then = spent[step], _spent(rivals[step], target)
+            least = best[step][0] if step in best else CLEARLY * (now or 0)
+            if then is not None and then <= least and _bytes(rivals[step], target) <= room:
+                best[step] = then, rivals[step], form
+    if not best:
         return None
-    better = _in_place(graph, others)
-    rivals = choose(better)
-    saved = 0.0
-    for step in list(others):
-        now, then = _spent(chosen[step], target), _spent(rivals[step], target)
-        fits = _bytes(rivals[step], target) <= room
-        if not fits or now is None or then is None or then > CLEARLY * now:
-            del others[step]
-        else:
-            saved += now - then
-    mixed = [rivals[step] if step in others else one for step, one in enumerate(chosen)]
+    saved = sum((spent[step] or 0) - then for step, (then, *_) in best.items())
+    mixed = [best[step][1] if step in best else one for step, one in enumerate(chosen)]
     grown = _code_bytes(mixed, target) - _code_bytes(chosen, target)
-    total = sum(_spent(one, target) or 0 for one in chosen)
-    if not others or (not any_code and grown * total > 100 * saved * CODE_OF_A_PERCENT):
+    if not any_code and grown * sum(one or 0 for one in spent) > 100 * saved * CODE_OF_A_PERCENT:
         return None
-    return _in_place(graph, others)
+    return _in_place(graph, {step: form for step, (*_, form) in best.items()})
 
 
-def _form(layer: Layer, node: Node) -> Form | None:
-    """The other operator in place of a node, and its new constants."""
-    found = layer.op.other_form(layer)
-    if found is None:
-        return None
-    op, inputs = found
+def _forms(layer: Layer, node: Node) -> Iterator[Form]:
+    """The other operators in place of a node, and their new constants."""
     known = {id(tensor) for tensor in layer.inputs}
-    new = [tensor for tensor in inputs if tensor is not None and id(tensor) not in known]
-    names = tuple("" if tensor is None else tensor.name for tensor in inputs)
-    return replace(node, op=op, inputs=names), new
+    for op, inputs in layer.op.other_forms(layer):
+        new = [tensor for tensor in inputs if tensor is not None and id(tensor) not in known]
+        names = tuple("" if tensor is None else tensor.name for tensor in inputs)
+        yield replace(node, op=op, inputs=names), new
 
 
 def _in_place(graph: Graph, others: Mapping[int, Form]) -> Graph:

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
-from tinyml.ops.conv import cmsis_four_bits, convolution, helium_counts
+from tinyml.ops.conv import cmsis_four_bits, convolution, helium_counts, joined_groups
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
 from tinyml.ops.conv.conv_float16_sums import ConvFloat16Sums
@@ -62,6 +62,9 @@ from tinyml.ops.weighted.records import (
 from tinyml.ops.weighted.walked import outputs_of, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
+JOINED_GROWTH = 1.25
+"""Of weights that are stored with zeros, beside some bytes."""
+
 
 def whole_groups(layer: Layer[Conv]) -> bool:
     """The number of groups must divide the output channels, and groups x weight channels must equal the input
@@ -76,6 +79,7 @@ class Conv(Convolution):
 
     operands = (*Convolution.operands, whole_groups)
     groups: int = 1
+    joined: int = 1  # as many of the groups that the model has
 
     @property
     def channel_axis(self) -> int:
@@ -94,29 +98,48 @@ class Conv(Convolution):
             parts.append(part.reshape(*columns.shape[:3], -1) @ filters.T)
         return np.concatenate(parts, axis=-1)
 
-    def other_form(self, layer: Layer) -> tuple[Op, Sequence[Tensor | None]] | None:
-        """Filters of one channel are those of a depthwise layer.
+    def attributes(self) -> dict[str, Any]:
+        """Only what the model has, unless groups are joined."""
+        return {name: value for name, value in super().attributes().items() if name != "joined" or value > 1}
 
-        Kernels of convolutions gather a window for each position, which few filters share: on a Cortex-M4, a
-        3x3 layer with one filter takes 28 instructions per multiplication, and 3 if its channel is copied.
+    def macs(self, layer: Layer) -> int:
+        """Without the products of zeros that joined groups have."""
+        return super().macs(layer) // self.joined
+
+    def other_forms(self, layer: Layer) -> Iterator[tuple[Op, Sequence[Tensor | None]]]:
+        """Kernels gather a window for each position, which few filters share.
+
+        On a Cortex-M4, a 3x3 layer of one channel with one filter takes 28 instructions per multiplication,
+        and 3 as a depthwise layer. Groups of few channels have fewer windows if they are joined.
         """
-        x, weights = layer.input(0), layer.input(1)
-        if self.real or x.shape[3] != 1 or x.quant is None or not weights.is_constant:
-            return None
-        quant = weights.quant
-        if quant is not None and quant.axis is not None:
-            quant = replace(quant, axis=3)
-        values = np.ascontiguousarray(weights.value.transpose(3, 1, 2, 0))
-        turned = Tensor.constant(f"{weights.name}/{layer.name}", values, quant)
-        op = DepthwiseConv(
-            self.strides,
-            self.dilations,
-            self.pads,
-            clamp=self.clamp,
-            round_once=self.round_once,
-            single_scales=self.single_scales,
-        )
-        return op, (x, turned, *layer.inputs[2:])
+        x, weights, *bias = layer.inputs
+        if (
+            x is None
+            or weights is None
+            or self.real
+            or not (x.quant and weights.quant and weights.is_constant)
+        ):
+            return
+        values = weights.value
+        if x.shape[3] == 1:
+            quant = weights.quant if weights.quant.axis is None else replace(weights.quant, axis=3)
+            turned = np.ascontiguousarray(values.transpose(3, 1, 2, 0))
+            op = DepthwiseConv(
+                self.strides,
+                self.dilations,
+                self.pads,
+                clamp=self.clamp,
+                round_once=self.round_once,
+                single_scales=self.single_scales,
+            )
+            yield op, (x, Tensor.constant(f"{weights.name}/{layer.name}", turned, quant), *bias)
+        if self.groups == 1 or any(weights.quant.zero_points):
+            return
+        for count in joined_groups.counts(self.groups, values.size, JOINED_GROWTH)[1:]:
+            wide = joined_groups.side_by_side(values, self.groups, count)
+            name = f"{weights.name}/{layer.name}/{count}"
+            joined = replace(self, groups=self.groups // count, joined=self.joined * count)
+            yield joined, (x, Tensor.constant(name, wide, weights.quant), *bias)
 
 
 class ConvHelium(ConvInt8):

@@ -44,11 +44,22 @@ def together(layer: Layer[Convolution], joining: Joining) -> int:
 
 def joined(layer: Layer[Convolution], joining: Joining) -> tuple[Array, int]:
     """Filters of joined groups, with zeros for the channels of the others, and the number of groups left."""
-    filters, count = layer.input(1).value, together(layer, joining)
+    count, groups = together(layer, joining), groups_of(layer)
+    return side_by_side(layer.input(1).value, groups, count), groups // count
+
+
+def side_by_side(filters: Array, groups: int, count: int) -> Array:
+    """Filters that read the channels of ``count`` groups, with zeros for those of the others."""
     outs, height, width, channels = filters.shape
-    left = groups_of(layer) // count
-    wide = np.zeros((left, count, outs // (left * count), height, width, count, channels), filters.dtype)
+    left = groups // count
+    wide = np.zeros((left, count, outs // groups, height, width, count, channels), filters.dtype)
     split = filters.reshape(left, count, -1, height, width, channels)
     for n in range(count):
         wide[:, n, :, :, :, n] = split[:, n]
-    return wide.reshape(outs, height, width, count * channels), left
+    return wide.reshape(outs, height, width, count * channels)
+
+
+def counts(groups: int, weight_bytes: int, growth: float) -> list[int]:
+    """How many groups may be joined, so that the weights do not grow beyond the limit."""
+    most = weight_bytes * growth + MORE_BYTES
+    return [n for n in range(1, groups + 1) if groups % n == 0 and weight_bytes * n <= most]

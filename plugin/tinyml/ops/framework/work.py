@@ -17,7 +17,8 @@ Work = Mapping[str, float]
 
 def work(layer: Layer) -> dict[str, float]:
     """Sizes, and for layers with windows how often these are moved and how much of them is padding."""
-    macs, outputs = layer.op.macs(layer), sum(t.elements for t in layer.outputs)
+    zeros = getattr(layer.op, "joined", 1)  # kernels multiply those of joined groups as well
+    macs, outputs = layer.op.macs(layer) * zeros, sum(t.elements for t in layer.outputs)
     channels = layer.output.shape[-1] if layer.output.shape else 1
     positions = outputs / max(channels, 1)
     inner = macs / outputs if outputs else 0  # multiplications of one output
