@@ -258,7 +258,8 @@ def _c_differs(
             else:
                 same = f == w
                 steps = np.abs(f.astype(np.int64) - w.astype(np.int64))
-                few = np.count_nonzero(steps) <= C_NEAR_TIES * steps.size and steps.max(initial=0) <= 1
+                most = max(1, C_NEAR_TIES * steps.size)
+                few = np.count_nonzero(steps) <= most and steps.max(initial=0) <= 1
                 if computes_in_float and few:
                     continue
             if not same.all():
