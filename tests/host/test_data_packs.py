@@ -170,14 +170,17 @@ def test_files_that_are_no_packs(pack: Path, tmp_path: Path) -> None:
     """Cut off anywhere, without images, or with numbers that are wrong; a family that is not known yet."""
     content = pack.read_bytes()
     wrong = {
-        "nothing": b"",
-        "half": content[: len(content) // 2],
-        "no images": content[:8] + bytes(4) + content[12:],
-        "a million": content[:8] + (10**6).to_bytes(4, "little") + content[12:],
-        "another file": DIGITS.read_bytes(),
+        "nothing is not a pack": b"",
+        "half is cut off: it has": content[: len(content) // 2],
+        "table is damaged": content[:40],
+        "empty is damaged: it has no images": content[:8] + bytes(4) + content[12:],
+        "million is damaged|million is cut off": content[:8] + (10**6).to_bytes(4, "little") + content[12:],
+        "model is not a pack": DIGITS.read_bytes(),
+        "bit is damaged: the checksum of its image 'plain' is wrong": content[:600] + b"?" + content[601:],
     }
-    for what, other in wrong.items():
-        with pytest.raises(ConfigError, match="is not a pack, or it is damaged"):
+    for said, other in wrong.items():
+        what = said.split()[0]
+        with pytest.raises(ConfigError, match=said):
             container.decode(other, what)
     images = container.load(pack).images
     later = tmp_path / "later.tmodel"

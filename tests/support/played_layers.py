@@ -16,6 +16,7 @@ from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.indexing.dynamic_update import DynamicUpdate
 from tinyml.ops.indexing.gather import GatherElements
 from tinyml.ops.indexing.scatter import ScatterElements, ScatterND
@@ -120,6 +121,9 @@ def _quantized_floats() -> Iterator[Graph]:
 def _words() -> Iterator[Graph]:
     """Pools, sums and products of int16."""
     quant = Quant.per_tensor(0.001, 0)
+    for dtype, own in ((DType.INT8, SMALL), (DType.UINT8, SMALL), (DType.INT16, quant), (DType.INT16, None)):
+        name = f"clamp_{dtype.value}{'' if own else '_whole'}"
+        yield _layer(name, Clamp(-0.5, 1.1 if own else 300.0), [Tensor("x", (3, 7), dtype, own)])
     x = Tensor("x", (1, 5, 4, 3), DType.INT16, quant)
     yield _layer("max_words", MaxPool(kernel=(3, 2), strides=(2, 1), pads=(1, 0, 1, 0)), [x])
     for halves in ("away", "up", "even"):

@@ -50,26 +50,34 @@ def encode(pack: Pack) -> bytes:
     return head + bytes(-len(head) % image.ALIGNMENT) + body
 
 
+AGAIN = "copy the file again, or pack the model again"
+
+
 def decode(content: bytes, what: str) -> Pack:
     """The pack in a file; ``what`` names it in messages."""
-    wrong = ConfigError(f"{what} is not a pack, or it is damaged", "a .tmodel file that `tinyml pack` wrote")
     if not content.startswith(MAGIC):
-        raise wrong
+        raise ConfigError(f"{what} is not a pack", "a .tmodel file that `tinyml pack` wrote")
     images = {}
     try:
         (count,) = _COUNT.unpack_from(content, len(MAGIC))
         for index in range(count):
             entry = _ENTRY.unpack_from(content, len(MAGIC) + _COUNT.size + index * _ENTRY.size)
             name, _, position, length = entry
-            images[name.rstrip(b"\0").decode()] = content[position : position + length]
             if position + length > len(content):
-                raise wrong
+                end = position + length
+                raise ConfigError(f"{what} is cut off: it has {len(content):,} bytes of {end:,}", AGAIN)
+            images[name.rstrip(b"\0").decode()] = content[position : position + length]
     except (struct.error, UnicodeDecodeError):
-        raise wrong from None
+        raise ConfigError(f"{what} is damaged", AGAIN) from None
     if not images:
-        raise wrong
-    for part in images.values():
-        image.read(part)
+        raise ConfigError(f"{what} is damaged: it has no images", AGAIN)
+    for name, part in images.items():
+        try:
+            image.read(part)
+        except ConfigError:
+            raise ConfigError(
+                f"{what} is damaged: the checksum of its image {name!r} is wrong", AGAIN
+            ) from None
     return Pack(images)
 
 

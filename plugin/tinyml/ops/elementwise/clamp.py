@@ -15,7 +15,8 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.element_loops import apply_clamp, clamp_code
+from tinyml.ops.elementwise.element_loops import apply_clamp, clamp_code, stored_limits
+from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -80,15 +81,27 @@ class ClampLoop(InPlace[Clamp]):
             sheet.line(f"{sheet.y()}[{index['i']}] = {value};")
 
     def play(self, layer: Layer[Clamp], sheet: Sheet) -> None:
-        if layer.output.dtype is not DType.FLOAT32:
+        """Bytes by a table of all of them, int16 by a kernel that also has limits."""
+        op, y = layer.op, layer.output
+        members: dict[str, object] = {".count": y.elements}
+        if y.dtype is DType.FLOAT32:
+            function = "clamp_f32"
+            members |= {".low": sheet.number(op.low), ".high": sheet.number(op.high)}
+        elif y.dtype.bytes == 1:
+            function = "lookup"
+            stored = np.arange(256, dtype=np.uint8).view(y.dtype.numpy)
+            members[".table"] = sheet.table("table", apply_clamp(stored, op.limits, y))
+        elif y.dtype is DType.INT16:
+            function = "leaky_s16"
+            multiplier, shift = fp.quantize_multiplier(1.0)
+            low, high = stored_limits(op.limits, y)
+            members |= {".multiplier": multiplier, ".below_multiplier": multiplier, ".to_even": 0}
+            members |= {".shift": shift, ".below_shift": shift, ".offset": 0}
+            members |= {".out_min": int(low), ".out_max": int(high)}
+        else:
             self.emit(layer, sheet)
             return
-        members = {
-            ".count": layer.output.elements,
-            ".low": sheet.number(layer.op.low),
-            ".high": sheet.number(layer.op.high),
-        }
-        sheet.note("tinyml_play_clamp_f32", members, sheet.x(), sheet.y())
+        sheet.note(f"tinyml_play_{function}", members, sheet.x(), sheet.y())
 
 
 register_kernels(Clamp, ClampLoop())
