@@ -76,6 +76,21 @@ def denoiser(kind: str) -> Graph:
     return model.sketch.graph(y)
 
 
+def denoiser_with_helium() -> tuple[int, int, int]:
+    """Instructions for products, those of them that multiply nothing, and outputs (conv_mve_s16.c)."""
+    products = full = outputs = 0
+    for layer in denoiser("int16").layers():
+        transposed = isinstance(layer.op, ConvTranspose)
+        outs, *_, ins = layer.input(1).shape
+        taps = layer.input(1).shape[2] // (2 if transposed else 1)  # of one of two parts
+        positions = int(layer.output.shape[2])
+        steps = -(-positions // 4) * -(-outs // 2)  # four windows, two filters
+        products += steps * -(-taps * ins // 8) * 14
+        full += positions * outs * taps * ins * 14 // 64
+        outputs += positions * outs
+    return products, products - full, outputs
+
+
 MODELS: dict[str, Callable[[str], Graph]] = {"keyword spotter": keywords, "1-D denoiser": denoiser}
 
 

@@ -216,6 +216,8 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/conv_columns_dsp_s16.h": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/conv_walk_dsp_s16.h": (MORE_CORES, "-k", "int16"),
+    f"{RUNTIME}/conv/conv_places_s16.h": (MORE_CORES, "-k", "int16"),
+    f"{RUNTIME}/conv/conv_single_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/depthwise_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/depthwise_planes_dsp_s16.c": (MORE_CORES, "-k", "int16"),
     f"{RUNTIME}/conv/window_s16.h": (MORE_CORES, "-k", "int16"),

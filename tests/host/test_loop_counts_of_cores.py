@@ -22,7 +22,7 @@ from tinyml.ops.framework.work import Work
 from tinyml.ops.recurrent.cells import GATES
 from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8
 from tinyml.ops.recurrent.rnn import Recurrent
-from tinyml.ops.weighted import int16_helium_counts
+from tinyml.ops.weighted import int16_counts, int16_helium_counts
 from tinyml.ops.weighted.walked import Axis, Windows
 
 
@@ -159,3 +159,24 @@ def test_runs_of_weights_are_walked_in_every_row() -> None:
     (layer,) = sketch.graph(y).layers()
     found = counts("tinyml_dense_runs_f32", layer)
     assert (found["runs"], found["elements"], found["products"]) == (2 * 3, 2 * 6, 2 * 6)
+
+
+def test_int16_windows_of_all_images_come_in_threes() -> None:
+    """Seven windows are two blocks and one alone; the last of three filters is a pair with zeros."""
+    rows, cols = Axis(1, 1, 1, 1, 1, 0), Axis(7, 7, 3, 1, 1, 1)
+    found = int16_counts.convolution_with_dsp(windows(rows, cols, 4, 3), whole=True, shifts=False)
+    assert (found["blocks"], found["pairs"], found["single filters"]) == (3, 3, 3)
+    assert (found["fours of pairs"], found["fours of pairs alone"]) == (2 * 2 * 3, 2 * 3)
+    assert found["runs of blocks"] == 1  # the others have padding
+    assert (found["windows gathered"], found["edges"]) == (4, 2)
+    two = int16_counts.convolution_with_dsp(Windows(rows, cols, 2, 4, 3), whole=True, shifts=False)
+    assert two["blocks"] == 5
+    assert two["fours of pairs alone"] == 0
+
+
+def test_one_int16_filter_needs_no_columns() -> None:
+    rows = cols = Axis(4, 4, 3, 1, 1, 1)
+    found = int16_counts.convolution_with_dsp(windows(rows, cols, 3, 1), whole=True, shifts=False)
+    assert (found["single outputs"], found["single edges"]) == (16, 12)
+    assert found["single runs"] == 4 * 10  # rows inside the input
+    assert "blocks" not in found

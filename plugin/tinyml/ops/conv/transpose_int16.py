@@ -13,7 +13,14 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.transpose_integer import small_image
 from tinyml.ops.conv.transpose_kernels import ConvTransposeQuantized
-from tinyml.ops.conv.transpose_parts import apart_members, call_part, parts, row_bytes, walked_parts
+from tinyml.ops.conv.transpose_parts import (
+    apart_members,
+    call_part,
+    parts,
+    row_bytes,
+    walked_parts,
+    walked_whole_parts,
+)
 from tinyml.ops.conv.transposed import ConvTranspose
 from tinyml.ops.framework.kernel import Library, Sheet
 from tinyml.ops.framework.work import Work
@@ -62,13 +69,19 @@ class ConvTransposeInt16(ConvTransposeQuantized):
             weights = self.weights(filters, sheet, f"weights{number}")
             conv = {".groups": groups, ".weights": weights, **scaling}
             members = apart_members(part, layer.op, conv, self._columns(layer) // 2)
-            call_part(part, sheet, self.name, sheet.record(self.record, f"params{number}", members))
+            call_part(
+                part, sheet, self.function(layer), sheet.record(self.record, f"params{number}", members)
+            )
 
     def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
         once = layer.op.round_once
         return walked_parts(
             layer, layer.op, layer.op.groups, lambda windows: int16_counts.convolution(windows, once)
         )
+
+    def function(self, layer: Layer[ConvTranspose]) -> str:
+        """What a part calls."""
+        return self.name
 
     def scaling(self, layer: Layer[ConvTranspose], sheet: Sheet) -> Mapping[str, object]:
         """Members from sums to outputs; parts share the tables."""
@@ -91,9 +104,10 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
 
     name = "tinyml_conv_apart_dsp_s16"
     convolution: ClassVar[ConvInt16Dsp] = ConvInt16Dsp()
-    sources = ("conv/conv_apart_dsp_s16.c", *convolution.sources)
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_apart_dsp_s16.c", *convolution.sources)
     constraints = (*ConvTransposeInt16.constraints, short_sums, small_shifts, several_filters)
     record = "struct tinyml_conv_apart_dsp_s16"
+    single: ClassVar[str] = "tinyml_conv_apart_single_dsp_s16"
 
     def scratch_bytes(self, layer: Layer[ConvTranspose], target: Target) -> int:
         """Outputs are not collected first."""
@@ -101,15 +115,20 @@ class ConvTransposeInt16Dsp(ConvTransposeInt16):
 
     def loop_counts(self, layer: Layer[ConvTranspose], target: Target) -> Work | None:
         whole, shifts = positive(layer), whole_factors(layer, self.convolution.factor_bits) is None
-        return walked_parts(
+        return self.walked(
             layer,
             layer.op,
             layer.op.groups,
             lambda windows: self.convolution.walked(windows, whole, shifts),
         )
 
+    walked = staticmethod(walked_whole_parts)
+
     def runs_on(self, target: Target) -> bool:
         return self.convolution.runs_on(target)
+
+    def function(self, layer: Layer[ConvTranspose]) -> str:
+        return self.single if layer.output.shape[3] == 1 else self.name
 
     def scaling(self, layer: Layer[ConvTranspose], sheet: Sheet) -> Mapping[str, object]:
         return int16_dsp.scaling(layer, sheet, self.convolution.factor_bits)
@@ -127,4 +146,6 @@ class ConvTransposeInt16Helium(ConvTransposeInt16Dsp):
     name = "tinyml_conv_apart_mve_s16"
     convolution = ConvInt16Helium()
     sources = ("conv/conv_apart_mve_s16.c", *convolution.sources)
+    single = name
+    walked = staticmethod(walked_parts)
     loop_counts = ConvTransposeInt16Dsp.loop_counts

@@ -147,8 +147,18 @@ def part_windows(part: Part, groups: int) -> Windows:
     return Windows(rows, cols, x[0], x[3], y[3], groups)
 
 
-def walked_parts(layer: Layer[Weighted], op: Sliding, groups: int, of_row: Callable[[Windows], Work]) -> Work:
+def walked_parts(
+    layer: Layer[Weighted], op: Sliding, groups: int, of_windows: Callable[[Windows], Work]
+) -> Work:
     """How often the loops of a kernel run that computes the parts row by row."""
     apart = op.strides[1] > 1
-    found = [by_rows(part_windows(part, groups), of_row, apart) for part in parts(layer, op)]
+    found = [by_rows(part_windows(part, groups), of_windows, apart) for part in parts(layer, op)]
+    return together({"parts": len(found)}, *found)
+
+
+def walked_whole_parts(
+    layer: Layer[Weighted], op: Sliding, groups: int, of_windows: Callable[[Windows], Work]
+) -> Work:
+    """The same for a kernel that computes all rows of a part in one call."""
+    found = [of_windows(part_windows(part, groups)) for part in parts(layer, op)]
     return together({"parts": len(found)}, *found)

@@ -75,71 +75,127 @@ def convolution(windows: Windows, once: bool) -> Work:
     )
 
 
-def convolution_with_dsp(windows: Windows, whole: bool, shifts: bool) -> Work:
+def convolution_with_dsp(windows: Windows, whole: bool, shifts: bool, whole_rows: bool = False) -> Work:
     """conv_dsp_s16.c. ``whole``: outputs are limited to what is not negative. ``shifts``: factors do not
-    contain them."""
+    contain them. ``whole_rows``: an element is added to each row of taps."""
+    if windows.out_c == 1:
+        return single_with_dsp(windows)
     channels, count = windows.in_c // windows.groups, windows.out_c // windows.groups
-    padded = groups_of(windows.elements, 4) * 4
-    blocks, last = groups_of(windows.positions, 3), windows.positions % 3
     rows_at_once = windows.cols.dilation == 1 and windows.groups == 1
-    run = (windows.cols.kernel if rows_at_once else 1) * channels
-    one_run = rows_at_once and windows.rows.kernel == 1
-    odd = bool(run % 2) and not one_run
-    flat = windows.is_pointwise and channels % 4 == 0
-    narrow = rows_at_once and not odd and run % 2 == 0 and run <= 2 * windows.rows.kernel and not flat
-    whole_blocks, inside = (blocks, windows.positions) if flat else _blocks_inside(windows, odd)
-    if narrow:
-        whole_blocks, inside = 0, windows.positions
-    alone = windows.positions - inside  # windows that are not copied with others
-    direct = 0 if odd else windows.inside - inside
+    run = (windows.cols.kernel if rows_at_once else 1) * channels + whole_rows
     runs = windows.rows.kernel * (1 if rows_at_once else windows.cols.kernel)
-    length = padded if one_run else run
-    through = alone - direct
-    puts = direct * runs * (length // 8) + through * (padded // 8)
-    rest = direct * runs * (length % 8 // 2) + through * (padded % 8 // 2)
-    edges = windows.positions - windows.inside
-    inside_taps = windows.rows.taps * windows.cols.taps
-    taps = inside_taps if odd else inside_taps - windows.inside * windows.taps
-    lines = windows.rows.taps * windows.cols.out - (0 if odd else windows.inside * windows.rows.kernel)
-    if narrow:
-        taps = lines = 0
-    pairs = count // 2
-    some = (blocks if count % 2 else 0) + pairs * (last > 0)
+    padded = groups_of(runs * run, 4) * 4
+    positions = windows.batches * windows.positions
+    blocks, last = groups_of(positions, 3), positions % 3
+    pairs = blocks * groups_of(count, 2)
+    alone = groups_of(count, 2) if last == 1 else 0  # the last window of all
     group: Work = {
         "groups": 1,
-        "positions": 0 if flat else windows.positions,
+        "blocks": blocks,
+        "pairs": blocks * (count // 2),
+        "single filters": blocks * (count % 2),
+        "fours of pairs": (pairs - alone) * padded // 4,
+        "fours of pairs alone": alone * padded // 4,
+        "turns of fours": (pairs - alone) * groups_of(padded // 4 - 1, 8),
+        "pairs within limits": pairs * (not whole),
+        "pairs with shifts": pairs * shifts,
+        **_columns_with_dsp(windows, run, rows_at_once, padded),
+    }
+    return together({"images": 1}, times(windows.groups, group))
+
+
+def _columns_with_dsp(windows: Windows, run: int, rows_at_once: bool, padded: int) -> Work:
+    """conv_columns_dsp_s16.h, for one group."""
+    channels, kernel_h = windows.in_c // windows.groups, windows.rows.kernel
+    runs = kernel_h * (1 if rows_at_once else windows.cols.kernel)
+    positions = windows.batches * windows.positions
+    if windows.is_pointwise and channels % 4 == 0:
+        blocks = groups_of(positions, 3)
+        return {"eights of blocks": blocks * (channels // 8), "words of blocks": blocks * (channels % 8 // 2)}
+    one_run = rows_at_once and kernel_h == 1
+    if rows_at_once and run % 2 == 0 and run <= kernel_h:
+        return _columns_down(windows, positions, run)
+    whole_blocks, copied_together = _blocks_inside(windows, bool(run % 2) and not one_run)
+    length = padded if one_run else run
+    blocks_of_three: Work = {
+        "windows": positions,
         "runs of blocks": whole_blocks * runs,
         "eights of blocks": whole_blocks * runs * (length // 8),
         "words of blocks": whole_blocks * runs * (length % 8 // 2),
-        "narrow windows": windows.positions * narrow,
-        "columns of narrow windows": windows.positions * narrow * (run // 2),
-        "words of narrow windows": windows.rows.taps * windows.cols.out * narrow * (run // 2),
-        "windows alone": alone,
-        "runs": direct * runs,
-        "eights put": puts,
-        "words put": rest,
-        "windows through memory": through,
-        "bytes cleared": 2 * (edges if odd else through) * windows.elements,
-        "lines copied": lines,
-        "runs copied": lines if rows_at_once else taps,
-        "words copied": (taps * channels) // 2,
-        "odd runs": (lines if rows_at_once else taps) * (run % 2),
-        "blocks": blocks,
-        "pairs": blocks * pairs,
-        "single filters": blocks * (count % 2),
-        "fours of pairs": blocks * (pairs + count % 2) * padded // 4,
-        "turns of fours": blocks * (pairs + count % 2) * groups_of(padded // 4 - 1, 8),
-        "pairs within limits": blocks * (pairs + count % 2) * (not whole),
-        "pairs with shifts": blocks * (pairs + count % 2) * shifts,
-        "pairs of fewer": some,
-        "outputs of fewer": some * last,
     }
-    return together({"images": windows.batches}, times(windows.batches * windows.groups, group))
+    alone = positions - copied_together
+    edges = windows.batches * (windows.positions - windows.inside)
+    if rows_at_once and run % 2 == 0 and kernel_h > 1 and run <= (6 if channels % 2 else 4) * kernel_h:
+        return together(blocks_of_three, _columns_down(windows, alone, run))
+    inside_taps = windows.batches * windows.rows.taps * windows.cols.taps - copied_together * windows.taps
+    lines = windows.batches * windows.rows.taps * windows.cols.out - copied_together * kernel_h
+    copied = lines if rows_at_once else inside_taps
+    elements = inside_taps * channels
+    if channels % 2 == 0:
+        mean = elements // copied if copied else 0
+        return together(
+            blocks_of_three,
+            {
+                "windows gathered": alone,
+                "edges": edges,
+                "lines": lines,
+                "runs": copied,
+                "eights put": copied * (mean // 8),
+                "words put": copied * (mean % 8 // 2),
+                "words of zeros": alone * padded // 2 - elements // 2,
+            },
+        )
+    return together(
+        blocks_of_three,
+        {
+            "windows gathered": alone,
+            "edges": edges,
+            "windows through memory": alone * (not one_run) + edges * one_run,
+            "lines": lines,
+            "runs copied": copied,
+            "words copied": elements // 2,
+            "odd runs": copied * (channels % 2),
+            "eights put": alone * (padded // 8),
+            "words put": alone * (padded % 8 // 2),
+        },
+    )
+
+
+def _columns_down(windows: Windows, count: int, run: int) -> Work:
+    """So many windows word by word of their rows."""
+    inside = windows.rows.taps * windows.cols.out / (windows.positions * windows.rows.kernel)
+    return {
+        "windows down": count,
+        "columns down": count * (run // 2),
+        "words down": count * (run // 2) * windows.rows.kernel * inside,
+    }
+
+
+def single_with_dsp(windows: Windows) -> Work:
+    """conv_single_dsp_s16.c."""
+    whole_rows = windows.cols.dilation == 1
+    lines = windows.rows.taps * windows.cols.out
+    runs = lines if whole_rows else windows.rows.taps * windows.cols.taps
+    elements = windows.rows.taps * windows.cols.taps * windows.in_c
+    mean = elements // runs if runs else 0
+    return times(
+        windows.batches,
+        {
+            "single outputs": windows.positions,
+            "single edges": windows.positions - windows.inside,
+            "single parts": windows.positions if whole_rows else windows.rows.out * windows.cols.taps,
+            "single runs": runs,
+            "single eights": runs * (mean // 8),
+            "single words": runs * (mean % 8 // 2),
+            "single odd runs": runs * (mean % 2),
+        },
+    )
 
 
 def _blocks_inside(windows: Windows, odd: bool) -> tuple[int, int]:
     """Blocks of three windows without padding, which are copied together, and their windows."""
-    inside = [row and col and not odd for row in windows.rows.inside for col in windows.cols.inside]
+    image = [row and col and not odd for row in windows.rows.inside for col in windows.cols.inside]
+    inside = image * windows.batches
     found = [inside[at : at + 3] for at in range(0, len(inside), 3)]
     return sum(map(all, found)), sum(len(some) for some in found if all(some))
 

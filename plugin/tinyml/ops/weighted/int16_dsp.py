@@ -31,7 +31,7 @@ from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_
 WINDOWS = 4
 """With Helium; with DSP instructions there are three."""
 PAIR_BYTES = "for every 2 filters: two elements of each in a word, in turn; the first one's plus 128"
-SINGLE_BYTES = "two elements in a word, in turn with zeros"
+SINGLE_BYTES = "elements in two bytes"
 VECTOR_BYTES = "for every 2 filters: eight elements of each in turn"
 FOUR_VECTORS = "for every 4 filters: eight elements of each in turn"
 FOUR_BYTES = "for every 4 filters: two elements of each in two words, in turn"
@@ -132,6 +132,12 @@ def _in_turn(rows: Array, together: int, elements: int) -> Array:
     return np.ascontiguousarray(blocks.transpose(0, 1, 4, 2, 5, 3)).reshape(-1)
 
 
+def _of_one_filter(rows: Array, sheet: Sheet, name: str) -> str:
+    """Nothing is paired with it, so its weights need not be narrow."""
+    words = rows.reshape(-1).astype("<i2").view(np.int8)
+    return sheet.table(name, words, holds=SINGLE_BYTES, alignment=4)
+
+
 CONSTRAINTS: tuple[Constraint, ...] = (int16_by_int8, wide_bias, constant_weights, short_sums, small_shifts)
 
 
@@ -140,11 +146,12 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     name = "tinyml_conv_dsp_s16"
     library = Library.PORTABLE
-    sources = ("conv/conv_dsp_s16.c",)
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_dsp_s16.c", "conv/conv_single_dsp_s16.c")
     constraints: ClassVar[tuple[Constraint, ...]] = (*CONSTRAINTS, small_extents)
     in_bands = True
     whole: ClassVar[int] = 4  # elements that filters are filled up to
     factor_bits: ClassVar[int] = 32  # of factors that need no shift
+    single: ClassVar[str | None] = "tinyml_conv_single_dsp_s16"  # called if there is one filter
     joining: ClassVar[Joining] = DSP
 
     def runs_on(self, target: Target) -> bool:
@@ -157,8 +164,18 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Windows in whole words or vectors."""
-        elements = int(np.prod(layer.input(1).shape[1:]))
-        return self.window_bytes(elements * together(layer, self.joining))
+        _, height, width, channels = layer.input(1).shape
+        row = width * channels * together(layer, self.joining)
+        return self.window_bytes(height * (row + self.whole_rows(layer)))
+
+    def whole_rows(self, layer: Layer[Convolution]) -> bool:
+        """Whether rows of taps are filled up to words: more products, but rows are copied as they are."""
+        outs, height, width, channels = layer.input(1).shape
+        row = width * channels
+        if height == 1 or outs == 1 or row % 2 == 0 or layer.op.dilations[1] != 1 or groups_of(layer) > 1:
+            return False
+        more = -(-height * (row + 1) // 4) - -(-height * row // 4)
+        return more * 6 * -(-outs // 2) < 40 + height * (12 + row)
 
     def window_bytes(self, elements: int) -> int:
         """The scratch memory for filters of so many elements: three columns, with a word before each, and a
@@ -167,22 +184,29 @@ class ConvInt16Dsp(Kernel[Convolution]):
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         weights, groups = joined(layer, self.joining)
-        rows = weights.reshape(groups, weights.shape[0] // groups, -1)
+        whole = self.whole_rows(layer)
+        outs, height, *_ = weights.shape
+        filled = np.pad(weights.reshape(outs, height, -1), ((0, 0), (0, 0), (0, int(whole))))
+        rows = filled.reshape(groups, outs // groups, -1)
         sheet.include("<tinyml/conv_s16.h>")
         members = {
             **geometry(layer),
             ".groups": groups,
+            **({".whole_rows": "true"} if whole else {}),
             ".weights": self.weights(rows, sheet),
             **scaling(layer, sheet, self.factor_bits),
         }
         name = sheet.record("struct tinyml_conv_dsp_s16", "params", members)
-        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
+        if self.single and outs == 1:
+            sheet.call(self.single, name, sheet.x(), sheet.y())
+        else:
+            sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
 
     def weights(self, rows: Array, sheet: Sheet, name: str = "weights") -> str:
         """The table of filters (groups, filters, elements)."""
-        words = _in_turn(rows, 2, self.whole)
         if rows.shape[:2] == (1, 1):
-            return sheet.table(name, words, holds=SINGLE_BYTES, alignment=4)
+            return _of_one_filter(rows, sheet, name)
+        words = _in_turn(rows, 2, self.whole)
         words[::2] ^= np.int8(-128)
         return sheet.table(name, words, holds=PAIR_BYTES, alignment=4)
 
@@ -192,11 +216,11 @@ class ConvInt16Dsp(Kernel[Convolution]):
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
         shifts = whole_factors(layer, self.factor_bits) is None
         left = groups_of(layer) // together(layer, self.joining)
-        return self.walked(windows_of(layer, left), positive(layer), shifts)
+        return self.walked(windows_of(layer, left), positive(layer), shifts, self.whole_rows(layer))
 
-    def walked(self, windows: Windows, whole: bool, shifts: bool) -> Work:
+    def walked(self, windows: Windows, whole: bool, shifts: bool, whole_rows: bool = False) -> Work:
         """How often the loops run for these windows. ``whole``: no output is negative."""
-        return int16_counts.convolution_with_dsp(windows, whole, shifts)
+        return int16_counts.convolution_with_dsp(windows, whole, shifts, whole_rows)
 
 
 class ConvInt16Helium(ConvInt16Dsp):
@@ -204,6 +228,7 @@ class ConvInt16Helium(ConvInt16Dsp):
 
     name = "tinyml_conv_mve_s16"
     sources = ("conv/conv_mve_s16.c",)
+    single = None
     whole = 8
     factor_bits = 31
     joining = HELIUM
@@ -216,6 +241,9 @@ class ConvInt16Helium(ConvInt16Dsp):
         one = layer.input(0).shape[3] == layer.input(1).shape[3]
         return forwards(layer, copied=False, together=WINDOWS) if one else ()
 
+    def whole_rows(self, layer: Layer[Convolution]) -> bool:
+        return False
+
     def window_bytes(self, elements: int) -> int:
         return 2 * WINDOWS * (-(-elements // self.whole) * self.whole)
 
@@ -227,7 +255,7 @@ class ConvInt16Helium(ConvInt16Dsp):
 
     loop_counts = ConvInt16Dsp.loop_counts
 
-    def walked(self, windows: Windows, whole: bool, shifts: bool) -> Work:
+    def walked(self, windows: Windows, whole: bool, shifts: bool, whole_rows: bool = False) -> Work:
         return int16_helium_counts.convolution(windows, shifts)
 
 

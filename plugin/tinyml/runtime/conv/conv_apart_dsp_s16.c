@@ -6,14 +6,15 @@
 #include <tinyml/conv_s16.h>
 #include <tinyml/tinyml.h>
 
-#include "conv_apart_steps_s16.h"
-
 #if TINYML_CORE_DSP
 
 void tinyml_conv_apart_dsp_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
 			       int16_t *y, void *scratch)
 {
-	conv_apart_steps_s16(p, x, y, scratch, tinyml_conv_steps_dsp_s16);
+	const struct tinyml_steps_s16 steps = {p->step, p->line, p->image};
+
+	TINYML_ASSERT(p->conv.window.stride_h == 1 && p->conv.window.stride_w == 1);
+	tinyml_conv_steps_dsp_s16(&p->conv, x, y, &steps, scratch);
 }
 
 #endif /* TINYML_CORE_DSP */

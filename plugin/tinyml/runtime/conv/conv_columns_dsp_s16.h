@@ -15,19 +15,22 @@
 
 #include "../weighted/assembly.h"
 #include "../weighted/dsp_s16.h"
+#include "conv_places_s16.h"
 #include "window_s16.h"
 
 #define WINDOWS 3
 
 struct conv_columns_dsp_s16 {
-	int32_t first_in;
 	int32_t in_c;
-	int32_t elements;  /* of a filter */
-	int32_t taps;      /* adjacent in the input: of a row of the kernel, or one */
-	bool one_run;      /* all of a window is adjacent */
-	bool flat;         /* each position of the input is a window, in the order of outputs */
-	bool narrow;       /* rows of taps are more than words of a row */
-	int32_t padded;    /* up to a multiple of four */
+	int32_t elements; /* of a filter */
+	int32_t taps;     /* adjacent in the input: of a row of the kernel, or one */
+	int32_t run;    /* their elements, and one more that meets zeros if rows are whole words */
+	bool one_run;   /* all of a window is adjacent */
+	bool flat;      /* each position of the input is a window, in the order of outputs */
+	bool narrow;    /* almost all windows have padding, and their rows few words */
+	bool down;      /* windows with padding are copied word by word of their rows */
+	int32_t padded; /* up to a multiple of four */
+	int32_t reach;  /* elements of the input from the start of a window to its end */
 	uint32_t *columns; /* of each window -128 times the sum of its elements, then these */
 	int16_t *window;   /* one that is collected first */
 };
@@ -115,33 +118,6 @@ static uint32_t *conv_columns_dsp_s16_put(uint32_t *to, const int16_t *from, int
 	return to;
 }
 
-/* Whether the window at (top, left) is inside the input. */
-static bool conv_columns_dsp_s16_inside(const struct tinyml_window *w, int32_t top, int32_t left)
-{
-	return top >= 0 && left >= 0 && top + (w->kernel_h - 1) * w->dilation_h < w->in_h &&
-	       left + (w->kernel_w - 1) * w->dilation_w < w->in_w;
-}
-
-/* The window at (top, left), `padded` elements that are adjacent: in the input or in a copy. What
- * follows the window in the input meets weights of zero.
- */
-static const int16_t *conv_columns_dsp_s16_window(const struct tinyml_window *w,
-						  const struct conv_columns_dsp_s16 *g,
-						  const int16_t *x, int32_t top, int32_t left,
-						  bool inside)
-{
-	const int32_t start = (top * w->in_w + left) * w->in_c;
-
-	if (inside && g->one_run && start + g->padded <= w->in_h * w->in_w * w->in_c) {
-		return &x[start];
-	}
-	tinyml_copy_window_s16(w, x, top, left, g->in_c, g->window);
-	for (int32_t i = g->elements; i < g->padded; i++) {
-		g->window[i] = 0;
-	}
-	return g->window;
-}
-
 /* Words of a row of taps, each of so many rows: those of a row are next to each other, rows are
  * `step` bytes apart in the column and `line` bytes in the input. The number of rows is 1 or more.
  * Returns the sum with their elements.
@@ -197,22 +173,23 @@ static int32_t conv_columns_dsp_s16_put_halves(uint32_t *to, const int16_t *from
 	return sum;
 }
 
-static void conv_columns_dsp_s16_put_zeros(uint32_t *to, int32_t words)
+static inline uint32_t *conv_columns_dsp_s16_put_zeros(uint32_t *to, int32_t words)
 {
 	for (; words > 0; words--, to += WINDOWS) {
 		*to = 0;
 	}
+	return to;
 }
 
-/* Copy the narrow window at (top, left), one word of all rows of taps after the other. Returns the
- * sum of its elements.
+/* Copy the window at (top, left), one word of all rows of taps after the other. Returns the sum of
+ * its elements.
  */
 __attribute__((noinline)) static int32_t
 conv_columns_dsp_s16_gather_down(const struct tinyml_window *w,
 				 const struct conv_columns_dsp_s16 *g, const int16_t *x,
 				 int32_t top, int32_t left, uint32_t *column)
 {
-	const int32_t words = w->kernel_w * g->in_c / 2, line = w->dilation_h * w->in_w * w->in_c;
+	const int32_t words = g->run / 2, line = w->dilation_h * w->in_w * w->in_c;
 	const int32_t first = left < 0 ? -left * w->in_c : 0; /* element of a row that is inside */
 	const int32_t end = (w->in_w - left) * w->in_c;       /* what follows is not */
 	const struct tinyml_taps_s16 rows =
@@ -249,31 +226,92 @@ conv_columns_dsp_s16_gather_down(const struct tinyml_window *w,
 	return sum;
 }
 
-/* Copy the window at (top, left), of which x is the first channel, into a column. */
-static void conv_columns_dsp_s16_gather(const struct tinyml_window *w,
-					const struct conv_columns_dsp_s16 *g, const int16_t *x,
-					int32_t top, int32_t left, uint32_t *column, int32_t *sum)
+/* Copy a part of a window, whose pixels are whole words, with zeros for what is padding. */
+static void conv_columns_dsp_s16_gather_words(const struct tinyml_window *w,
+					      const struct conv_columns_dsp_s16 *g,
+					      const struct conv_places_s16_part *part,
+					      uint32_t *column, int32_t *sum)
 {
-	const int32_t taps = g->taps, run = taps * g->in_c;
-	const bool inside = conv_columns_dsp_s16_inside(w, top, left);
+	const uint32_t *const end = column + g->padded / 2 * WINDOWS;
+	const int32_t pixel = g->in_c / 2, row = w->kernel_w * pixel;
+	const int32_t count = part->cols.count, before = part->cols.first * pixel;
+	const int32_t line = w->dilation_h * w->in_w * w->in_c, tap = w->dilation_w * w->in_c;
+	const int32_t runs = g->taps > 1 ? 1 : count;
+	const int32_t run = g->taps > 1 ? count * g->in_c : g->in_c;
+	int32_t left = count > 0 ? part->rows.count : 0; /* rows; none: all is padding */
+	const int16_t *x = part->x;
 
-	if (!inside || g->one_run || run % 2 != 0) {
-		const int16_t *window = conv_columns_dsp_s16_window(w, g, x, top, left, inside);
-
-		conv_columns_dsp_s16_put(column, window, g->padded, sum);
-		return;
+	if (left > 0) {
+		column = conv_columns_dsp_s16_put_zeros(column, part->rows.first * row);
 	}
-	for (int32_t ky = 0; ky < w->kernel_h; ky++, top += w->dilation_h) {
-		for (int32_t kx = 0; kx < w->kernel_w; kx += taps) {
-			const int32_t col = left + kx * w->dilation_w;
+	for (; left > 0; left--, x += line) {
+		const int16_t *from = x;
 
-			column = conv_columns_dsp_s16_put(
-				column, &x[(top * w->in_w + col) * w->in_c], run, sum);
+		column = conv_columns_dsp_s16_put_zeros(column, before);
+		for (int32_t i = runs; i > 0; i--, from += tap) {
+			column = conv_columns_dsp_s16_put(column, from, run, sum);
 		}
+		column = conv_columns_dsp_s16_put_zeros(column, row - before - count * pixel);
 	}
-	if (g->padded != g->elements) { /* by two: their weights are zero */
+	for (; column < end; column += WINDOWS) {
 		*column = 0;
 	}
+}
+
+/* The same for an odd number of channels, through memory. */
+static void conv_columns_dsp_s16_gather_odd(const struct tinyml_window *w,
+					    const struct conv_columns_dsp_s16 *g,
+					    const struct conv_places_s16_part *part,
+					    uint32_t *column, int32_t *sum)
+{
+	const uint32_t *const end = column + g->padded / 2 * WINDOWS;
+	const int32_t line = w->dilation_h * w->in_w * w->in_c, tap = w->dilation_w * w->in_c;
+	const int32_t row = w->kernel_w / g->taps * g->run, count = part->cols.count;
+	const int16_t *x = part->x;
+	int16_t *to = g->window + part->rows.first * row + part->cols.first * g->in_c;
+
+	if (g->one_run && count == w->kernel_w && part->rows.count == 1) { /* the input's end */
+		const int32_t words = g->elements & ~1;
+
+		column = conv_columns_dsp_s16_put(column, x, words, sum);
+		if (words < g->elements) {
+			*column = (uint16_t)x[words];
+			*sum += x[words];
+			column += WINDOWS;
+		}
+		for (; column < end; column += WINDOWS) {
+			*column = 0;
+		}
+		return;
+	}
+	memset(g->window, 0, 2 * (size_t)g->padded);
+	for (int32_t rows = part->rows.count; rows > 0; rows--, to += row, x += line) {
+		if (g->taps > 1) {
+			tinyml_copy_s16(to, x, count * g->in_c);
+		} else {
+			tinyml_copy_runs_s16(to, g->in_c, x, tap, g->in_c, count);
+		}
+	}
+	conv_columns_dsp_s16_put(column, g->window, g->padded, sum);
+}
+
+/* Copy the window at (top, left), of which x is the first channel, into a column. Returns the sum
+ * of its elements.
+ */
+__attribute__((noinline)) static int32_t
+conv_columns_dsp_s16_gather(const struct tinyml_window *w, const struct conv_columns_dsp_s16 *g,
+			    const int16_t *x, int32_t top, int32_t left, uint32_t *column)
+{
+	struct conv_places_s16_part part;
+	int32_t sum = 0;
+
+	conv_places_s16_find(w, x, top, left, &part);
+	if (g->in_c % 2 == 0) {
+		conv_columns_dsp_s16_gather_words(w, g, &part, column, &sum);
+	} else {
+		conv_columns_dsp_s16_gather_odd(w, g, &part, column, &sum);
+	}
+	return sum;
 }
 
 /* Copy windows that are all inside the input. */
@@ -281,7 +319,7 @@ static void conv_columns_dsp_s16_gather_all(const struct tinyml_window *w,
 					    const struct conv_columns_dsp_s16 *g,
 					    struct conv_columns_dsp_s16_sources *sources)
 {
-	const int32_t taps = g->taps, run = taps * g->in_c;
+	const int32_t taps = g->taps;
 	const int32_t tap = 2 * taps * w->dilation_w * w->in_c;
 	const int32_t line = 2 * w->dilation_h * w->in_w * w->in_c;
 	uint32_t *to = g->columns + WINDOWS;
@@ -292,7 +330,8 @@ static void conv_columns_dsp_s16_gather_all(const struct tinyml_window *w,
 	}
 	for (int32_t ky = 0; ky < w->kernel_h; ky++) {
 		for (int32_t kx = 0; kx < w->kernel_w / taps; kx++) {
-			to = conv_columns_dsp_s16_put_all(to, sources, run, ky * line + kx * tap);
+			to = conv_columns_dsp_s16_put_all(to, sources, g->run,
+							  ky * line + kx * tap);
 		}
 	}
 	if (g->padded != g->elements) {
@@ -309,74 +348,75 @@ static inline void conv_columns_dsp_s16_put_sums(const struct conv_columns_dsp_s
 	g->columns[2] = (uint32_t)sums[2] * UINT32_C(-128);
 }
 
-/* Fill columns with `count` positions of the input from x on, of which each is a window. */
-static inline void conv_columns_dsp_s16_collect_flat(const struct conv_columns_dsp_s16 *g,
-						     const int16_t *x, int32_t step, int32_t count)
+/* Fill columns with `count` positions of the input, of which each is a window. Like the function
+ * below, this says where outputs belong: those of windows that there are not, where the first ones
+ * do.
+ */
+static inline void conv_columns_dsp_s16_collect_flat(const struct tinyml_window *w,
+						     const struct conv_columns_dsp_s16 *g,
+						     struct conv_places_s16 *at, int32_t count,
+						     int16_t *y[WINDOWS])
 {
+	const int32_t second = count > 1 ? 1 : 0, third = count > 2 ? 2 : 0;
 	struct conv_columns_dsp_s16_sources sources = {
-		.from = {x, count > 1 ? x + step : x, count > 2 ? x + 2 * step : x},
+		.from = {at->x, at->x + second * w->in_c, at->x + third * w->in_c},
 	};
 
+	y[0] = at->y;
+	y[1] = at->y + second * at->step;
+	y[2] = at->y + third * at->step;
+	at->x += WINDOWS * w->in_c;
+	at->y += WINDOWS * at->step;
 	conv_columns_dsp_s16_put_all(g->columns + WINDOWS, &sources, g->padded, 0);
 	conv_columns_dsp_s16_put_sums(g, sources.sums);
 }
 
-/* Fill columns with `count` narrow windows from a position on. */
-__attribute__((noinline)) static void
-conv_columns_dsp_s16_collect_narrow(const struct tinyml_window *w,
-				    const struct conv_columns_dsp_s16 *g, const int16_t *x,
-				    int32_t at, int32_t count)
-{
-	int32_t row = at / w->out_w, col = at - row * w->out_w;
-	int32_t sums[WINDOWS] = {0};
-
-	x += g->first_in;
-	for (int32_t j = 0; j < count; j++) {
-		sums[j] = conv_columns_dsp_s16_gather_down(w, g, x, row * w->stride_h - w->pad_top,
-							   col * w->stride_w - w->pad_left,
-							   &g->columns[WINDOWS + j]);
-		col++;
-		if (col == w->out_w) {
-			col = 0;
-			row++;
-		}
-	}
-	conv_columns_dsp_s16_put_sums(g, sums);
-}
-
-/* Fill columns with `count` windows from a position on; what others contain does not matter. */
+/* Fill columns with `count` windows; what others contain does not matter. */
 __attribute__((noinline)) static void
 conv_columns_dsp_s16_collect(const struct tinyml_window *w, const struct conv_columns_dsp_s16 *g,
-			     const int16_t *x, int32_t at, int32_t count)
+			     struct conv_places_s16 *at, int32_t count, int16_t *y[WINDOWS])
 {
 	struct conv_columns_dsp_s16_sources sources = {.sums = {0}};
-	const int16_t *const end = &x[w->in_h * w->in_w * w->in_c];
-	bool all = g->one_run || g->taps * g->in_c % 2 == 0;
-	int32_t row = at / w->out_w, col = at - row * w->out_w;
-	int32_t tops[WINDOWS], lefts[WINDOWS];
+	bool all = g->one_run || g->run % 2 == 0;
+	const int16_t *x[WINDOWS];
+	int32_t tops[WINDOWS], lefts[WINDOWS], before = 0;
 
-	x += g->first_in;
-	for (int32_t j = 0; j < count; j++) {
-		tops[j] = row * w->stride_h - w->pad_top;
-		lefts[j] = col * w->stride_w - w->pad_left;
-		all = all && conv_columns_dsp_s16_inside(w, tops[j], lefts[j]);
-		sources.from[j] = &x[(tops[j] * w->in_w + lefts[j]) * w->in_c];
-		col++;
-		if (col == w->out_w) {
-			col = 0;
-			row++;
+	if (g->narrow) {
+		for (int32_t j = 0; j < count; j++) {
+			sources.sums[j] = conv_columns_dsp_s16_gather_down(
+				w, g, at->x, at->row * w->stride_h - w->pad_top,
+				at->col * w->stride_w - w->pad_left, &g->columns[WINDOWS + j]);
+			y[j] = at->y;
+			conv_places_s16_next(w, at);
 		}
+		for (int32_t j = count; j < WINDOWS; j++) {
+			y[j] = y[0];
+		}
+		conv_columns_dsp_s16_put_sums(g, sources.sums);
+		return;
+	}
+	for (int32_t j = 0; j < count; j++) {
+		tops[j] = at->row * w->stride_h - w->pad_top;
+		lefts[j] = at->col * w->stride_w - w->pad_left;
+		all = all && conv_places_s16_inside(w, tops[j], lefts[j]);
+		before = (tops[j] * w->in_w + lefts[j]) * w->in_c;
+		x[j] = at->x;
+		y[j] = at->y;
+		sources.from[j] = &at->x[before];
+		conv_places_s16_next(w, at);
 	}
 	for (int32_t j = count; j < WINDOWS; j++) {
+		y[j] = y[0];
 		sources.from[j] = sources.from[0];
 	}
 	/* what follows the last window in the input meets weights of zero */
-	if (all && (!g->one_run || end - sources.from[count - 1] >= g->padded)) {
+	if (all && before + g->reach <= w->in_h * w->in_w * w->in_c) {
 		conv_columns_dsp_s16_gather_all(w, g, &sources);
 	} else {
 		for (int32_t j = 0; j < count; j++) {
-			conv_columns_dsp_s16_gather(w, g, x, tops[j], lefts[j],
-						    &g->columns[WINDOWS + j], &sources.sums[j]);
+			sources.sums[j] = (g->down ? conv_columns_dsp_s16_gather_down
+						   : conv_columns_dsp_s16_gather)(
+				w, g, x[j], tops[j], lefts[j], &g->columns[WINDOWS + j]);
 		}
 	}
 	conv_columns_dsp_s16_put_sums(g, sources.sums);

@@ -27,15 +27,14 @@ struct conv_walk_dsp_s16 {
 	const uint32_t *columns_end;
 	int32_t skipped; /* bytes of code in the first turn over the elements */
 	const int32_t *factor;
-	int32_t rare; /* SOME, SHIFTS and LIMITS */
-	int16_t *y;
-	int32_t step;       /* bytes of the output from a position to the next */
-	const int16_t *end; /* of the outputs of the first position */
+	int32_t rare;       /* SINGLE, SHIFTS and LIMITS */
+	int16_t *y;         /* the outputs at the first window */
+	int32_t second;     /* bytes from these to those at the second window */
+	int32_t third;      /* and at the third one; 0: there is none */
+	const int16_t *end; /* of the outputs at the first window */
 	const uint8_t *shift;
 	uint32_t low; /* in both halves of the word */
 	uint32_t high;
-	int32_t count; /* of positions */
-	int32_t both;  /* 0: a single filter, whose pair is zeros */
 };
 TINYML_OFFSET(struct conv_walk_dsp_s16, columns, 0);
 TINYML_OFFSET(struct conv_walk_dsp_s16, bias, 4);
@@ -44,23 +43,24 @@ TINYML_OFFSET(struct conv_walk_dsp_s16, skipped, 12);
 TINYML_OFFSET(struct conv_walk_dsp_s16, factor, 16);
 TINYML_OFFSET(struct conv_walk_dsp_s16, rare, 20);
 TINYML_OFFSET(struct conv_walk_dsp_s16, y, 24);
-TINYML_OFFSET(struct conv_walk_dsp_s16, step, 28);
-TINYML_OFFSET(struct conv_walk_dsp_s16, end, 32);
-TINYML_OFFSET(struct conv_walk_dsp_s16, shift, 36);
-TINYML_OFFSET(struct conv_walk_dsp_s16, low, 40);
-TINYML_OFFSET(struct conv_walk_dsp_s16, high, 44);
-TINYML_OFFSET(struct conv_walk_dsp_s16, count, 48);
-TINYML_OFFSET(struct conv_walk_dsp_s16, both, 52);
+TINYML_OFFSET(struct conv_walk_dsp_s16, second, 28);
+TINYML_OFFSET(struct conv_walk_dsp_s16, third, 32);
+TINYML_OFFSET(struct conv_walk_dsp_s16, end, 36);
+TINYML_OFFSET(struct conv_walk_dsp_s16, shift, 40);
+TINYML_OFFSET(struct conv_walk_dsp_s16, low, 44);
+TINYML_OFFSET(struct conv_walk_dsp_s16, high, 48);
 
-#define SOME   1 /* not all outputs of four positions and of both filters are written */
+#define SINGLE 1 /* a filter whose pair is zeros, and has no outputs */
 #define SHIFTS 2 /* factors do not contain them */
 #define LIMITS 4 /* other limits than 0 and 32767 */
 
 #define TURN        8  /* times four elements: a turn of the loop over them */
 #define FOUR_BYTES  68 /* of the code for four elements */
 #define CHECK_BYTES 6  /* and for whether there are more */
+#define ALONE_BYTES 44 /* of the code for a window alone, before that */
 
-/* The outputs of pairs of filters at up to three windows. Returns what follows the weights. */
+/* The outputs of pairs of filters at up to three windows. Those of windows that there are not go
+ * where those of the first window go, which are written last. Returns what follows the weights. */
 TINYML_ASSEMBLY static const uint32_t *
 conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 			  const struct conv_walk_dsp_s16 *walk TINYML_UNSEEN)
@@ -125,8 +125,8 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 		".balign 4\n\t" /* for ADR, whatever compilers align functions to */
 		"push {r4-r11, lr}\n\t"
 		"mov lr, r1\n\t"
-		"ldrd r2, r3, [lr, #48]\n\t"
-		"push {r2, r3}\n\t"
+		"ldr r2, [lr, #48]\n\t"
+		"push {r2}\n\t"
 		"ldm lr, {r1-r12}\n\t"
 		"adr.w lr, 2f\n\t"
 		"add r4, lr\n\t"
@@ -144,7 +144,21 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 		"add r6, r3\n\t"
 		FIRST
 		"ldr pc, [sp, #12]\n"
+		"23:\n\t" /* four elements of a window alone */
+		"ldrd r2, r3, [r0], #8\n\t"
+		"ldr r10, [r1], #12\n\t"
+		"ldr r11, [r1], #12\n\t"
+		"smlad r4, r2, r10, r4\n\t"
+		"sxtb16 r2, r2, ror #8\n\t"
+		"smlad r4, r3, r11, r4\n\t"
+		"sxtb16 r3, r3, ror #8\n\t"
+		"smlad r7, r2, r10, r7\n\t"
+		"smlad r7, r3, r11, r7\n\t"
+		"cmp r1, lr\n\t"
+		"bne 23b\n\t"
+		"b.w 22f\n"
 		"2:\n\t"
+		TINYML_CODE_BYTES("23b", "2b", ALONE_BYTES)
 		STEP
 		"20:\n\t"
 		STEP
@@ -172,18 +186,18 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 		ROUND("r1", "r4", "r5", "r6")
 		ROUND("r2", "r7", "r8", "r9")
 		ALL("usat", "15")
-		"ldrd r1, r2, [sp, #24]\n\t"
-		"ldr r12, [sp, #32]\n\t"
-		"add r3, r1, #4\n\t"
-		"str r3, [sp, #24]\n"
 		"4:\n\t"
-		"str r4, [r1]\n\t"
+		"add r7, sp, #24\n\t"
+		"ldm r7, {r1, r2, r3, r12}\n\t"
+		"add r8, r1, #4\n\t"
+		"str r8, [sp, #24]\n\t"
+		"str r6, [r1, r3]\n\t"
 		"str r5, [r1, r2]\n\t"
-		"cmp r3, r12\n\t"
-		"str r6, [r1, r2, lsl #1]\n\t"
+		"cmp r8, r12\n\t"
+		"str r4, [r1]\n\t"
 		"bne 1b\n"
 		"5:\n\t"
-		"add sp, #56\n\t"
+		"add sp, #52\n\t"
 		"pop {r4-r11, pc}\n"
 		"6:\n\t"
 		"tst r3, #2\n\t"
@@ -192,9 +206,9 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 		ROUND("r2", "r7", "r8", "r9")
 		"b 8f\n"
 		"7:\n\t"
-		"ldr r3, [sp, #36]\n\t"
+		"ldr r3, [sp, #40]\n\t"
 		"ldrh r12, [r3], #2\n\t"
-		"str r3, [sp, #36]\n\t"
+		"str r3, [sp, #40]\n\t"
 		SCALE("r1", "r4", "r5", "r6")
 		"lsr r12, r12, #8\n\t"
 		SCALE("r2", "r7", "r8", "r9")
@@ -205,33 +219,20 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 		ALL("usat", "15")
 		"b 10f\n"
 		"9:\n\t"
-		"ldrd r1, r2, [sp, #40]\n\t"
+		"ldrd r1, r2, [sp, #44]\n\t"
 		ALL("ssat", "16")
 		CLAMP("r4")
 		CLAMP("r5")
 		CLAMP("r6")
 		"10:\n\t"
-		"ldrd r1, r2, [sp, #24]\n\t"
-		"ldrb r12, [sp, #20]\n\t"
-		"add r3, r1, #4\n\t"
-		"str r3, [sp, #24]\n\t"
-		"lsrs r12, r12, #1\n\t" /* the carry is SOME */
-		"ldr r12, [sp, #32]\n\t"
-		"bcc 4b\n\t"
-		"ldrd r9, r8, [sp, #48]\n" /* fewer positions, or a single filter */
-		"11:\n\t"
+		"ldr r12, [sp, #20]\n\t"
+		"lsls r12, r12, #31\n\t" /* SINGLE */
+		"beq 4b\n\t"
+		"add r7, sp, #24\n\t"
+		"ldm r7, {r1, r2, r3}\n\t"
+		"strh r6, [r1, r3]\n\t"
+		"strh r5, [r1, r2]\n\t"
 		"strh r4, [r1]\n\t"
-		"lsr r4, r4, #16\n\t"
-		"cmp r8, #0\n\t"
-		"it ne\n\t"
-		"strhne r4, [r1, #2]\n\t"
-		"add r1, r2\n\t"
-		"mov r4, r5\n\t"
-		"mov r5, r6\n\t"
-		"subs r9, #1\n\t"
-		"bne 11b\n\t"
-		"cmp r3, r12\n\t"
-		"bne 1b\n\t"
 		"b 5b\n\t");
 	/* clang-format on */
 #undef TWO
@@ -242,68 +243,6 @@ conv_walk_dsp_s16_filters(const uint32_t *weights TINYML_UNSEEN,
 #undef LIMIT
 #undef ALL
 #undef CLAMP
-}
-
-/* The outputs of pairs of filters at one position alone. Returns what follows the weights. */
-__attribute__((noinline)) static const uint32_t *
-conv_walk_dsp_s16_alone(const uint32_t *weights, const struct conv_walk_dsp_s16 *walk)
-{
-	const int32_t *bias = walk->bias, *factor = walk->factor;
-	const int32_t low = (int16_t)walk->low, high = (int16_t)walk->high;
-	const uint8_t *shift = walk->shift;
-
-	for (int16_t *y = walk->y; y != walk->end; y += 2, bias += 2, factor += 2) {
-		int32_t sum =
-			(int32_t)(walk->columns[0] + (uint32_t)bias[0] + ((uint32_t)bias[1] << 8));
-		int32_t second = bias[1];
-
-		for (const uint32_t *x = walk->columns + WINDOWS; x != walk->columns_end;
-		     x += 2 * WINDOWS, weights += 2) {
-			const int16x2_t a = (int16x2_t)x[0], b = (int16x2_t)x[WINDOWS];
-
-			sum = __smlad((int16x2_t)weights[0], a, sum);
-			sum = __smlad((int16x2_t)weights[1], b, sum);
-			second = __smlad(tinyml_odd_bytes(weights[0]), a, second);
-			second = __smlad(tinyml_odd_bytes(weights[1]), b, second);
-		}
-		sum = (int32_t)((uint32_t)sum - ((uint32_t)second << 8));
-		/* without shifts, factors are below 2^30 */
-		if (shift == NULL) {
-			y[0] = tinyml_output_s16(sum, 2 * factor[0], 1, low, high);
-		} else {
-			y[0] = tinyml_output_s16(sum, factor[0], shift[0], low, high);
-		}
-		if (walk->both != 0) {
-			y[1] = shift == NULL
-				       ? tinyml_output_s16(second, 2 * factor[1], 1, low, high)
-				       : tinyml_output_s16(second, factor[1], shift[1], low, high);
-		}
-		shift += shift == NULL ? 0 : 2;
-	}
-	return weights;
-}
-
-/* The filters of a walk at `count` positions. */
-static inline const uint32_t *conv_walk_dsp_s16_apply(struct conv_walk_dsp_s16 *walk,
-						      const uint32_t *weights, int16_t *y,
-						      int32_t filters, int32_t count)
-{
-	const int32_t usual = walk->rare;
-
-	walk->y = y;
-	walk->end = &y[filters];
-	if (count == WINDOWS) {
-		return conv_walk_dsp_s16_filters(weights, walk);
-	}
-	if (count == 1) {
-		return conv_walk_dsp_s16_alone(weights, walk);
-	}
-	walk->count = count;
-	walk->rare |= SOME;
-	weights = conv_walk_dsp_s16_filters(weights, walk);
-	walk->count = WINDOWS;
-	walk->rare = usual;
-	return weights;
 }
 
 #endif /* TINYML_CONV_WALK_DSP_S16_H_ */

@@ -53,14 +53,15 @@ void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_
  *
  * For each group of the convolution, filters come in pairs; a last odd filter is paired with zeros.
  * Elements (kernel_h, kernel_w, in_c / groups) are filled up with zeros to a multiple of 4. Every
- * two elements of filters a and b are a word of bytes: a0 + 128, b0, a1 + 128, b1. If the
- * convolution has one filter alone, 128 is not added.
+ * two elements of filters a and b are a word of bytes: a0 + 128, b0, a1 + 128, b1. With whole_rows,
+ * a zero follows each row of taps: these are adjacent, and their elements of odd number.
  */
 struct tinyml_conv_dsp_s16 {
 	struct tinyml_window window;
 	int16_t groups;
 	int16_t out_min;
 	int16_t out_max;
+	bool whole_rows; /* not with Helium: see above */
 	const int8_t *weights;
 	const int32_t *bias;
 	const int32_t *factor;
@@ -73,6 +74,9 @@ struct tinyml_conv_dsp_s16 {
 void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
 
+/** For a convolution with one filter: weights are int16, in their order. */
+void tinyml_conv_single_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y);
+
 /** The same for cores with Helium. Elements of a filter are filled up to a multiple of 8. Every
  * eight elements of a are followed by those of b. The scratch memory holds four windows. If shift
  * is NULL, an output is floor(sum * factor / 2^31 + 1/2).
@@ -80,9 +84,18 @@ void tinyml_conv_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, 
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
 
-/** The same with so many elements from an output position to the next one. */
+/** Elements from an output position to the next one in a row, from a row of outputs to the next,
+ * and from a batch item to the next.
+ */
+struct tinyml_steps_s16 {
+	int32_t step;
+	int32_t line;
+	int32_t image;
+};
+
+/** The same for outputs that are so far apart. */
 void tinyml_conv_steps_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
-			       int32_t step, void *scratch);
+			       const struct tinyml_steps_s16 *steps, void *scratch);
 void tinyml_conv_steps_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			       int32_t step, void *scratch);
 
@@ -113,6 +126,8 @@ void tinyml_conv_apart_s16(const struct tinyml_conv_apart_s16 *p, const int16_t 
 			   void *scratch);
 void tinyml_conv_apart_dsp_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
 			       int16_t *y, void *scratch);
+void tinyml_conv_apart_single_dsp_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
+				      int16_t *y, void *scratch);
 void tinyml_conv_apart_mve_s16(const struct tinyml_conv_apart_dsp_s16 *p, const int16_t *x,
 			       int16_t *y, void *scratch);
 
