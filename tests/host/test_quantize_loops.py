@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import loop_models as models
 from tinyml import harness, importers
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, GoalNotReachedError
 from tinyml.importers import ModelFile
 from tinyml.ir import Array, DType
 from tinyml.memory.loops.placed import PlacedLoop
@@ -24,7 +24,7 @@ from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.export import to_onnx
 from tinyml.quantize.prepare import prepare
 from tinyml.reference.session import answers
-from tinyml.settings.quantize_request import Request
+from tinyml.settings.quantize_request import Goal, Request
 
 pytest.importorskip("onnxruntime")
 
@@ -294,6 +294,26 @@ def test_a_named_loop_has_int16_throughout(tmp_path: Path) -> None:
     (found,) = runs_of(compiled(result), [sample])
     (wanted,) = answers(result.model, sample)
     np.testing.assert_allclose(found["y"], wanted, atol=0.02)
+
+
+@pytest.mark.parametrize("decibels,kind", [(20, "int8"), (45, "int16"), (60, "float")])
+def test_a_goal_reaches_into_loops(decibels: float, kind: str, tmp_path: Path) -> None:
+    """Better types for the layer behind the loop leave 33 dB."""
+    result = quantized(models.gated_scan(STEPS), tmp_path, auto=Goal(decibels=decibels))
+    cell, *body, _ = result.report.layers
+    assert {layer.kind for layer in body or [cell]} == {kind}
+    assert result.report.decibels >= decibels
+
+
+def test_a_goal_that_leaves_nothing_for_integers(tmp_path: Path) -> None:
+    model = models.settling_loop(STEPS)
+    with pytest.raises(GoalNotReachedError, match="only if loops stay float, and then nothing is int8"):
+        quantized(model, tmp_path, auto=Goal(decibels=200))
+
+
+def test_weights_of_four_bits_do_not_reach_into_loops(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="weights in loops have eight bits"):
+        quantized(models.settling_loop(STEPS), tmp_path, weights="int4")
 
 
 def test_loops_without_a_name_are_called_what_they_are() -> None:

@@ -42,6 +42,10 @@ class ConfigError(TinymlError):
     """An option, a tinyml.yaml or an application folder is invalid."""
 
 
+class GoalNotReachedError(ConfigError):
+    """No choice of types loses as little as the user allows."""
+
+
 class NothingToQuantizeError(ConfigError):
     """The model has no layer that could be stored as the request asks."""
 

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 
+from tinyml.base.errors import GoalNotReachedError, NothingToQuantizeError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress, silent
 from tinyml.datasets import reader
@@ -63,10 +64,38 @@ def quantize(
     samples = _samples(prepared, request)
     tested = _samples(prepared, held_out(request)) if request.test else None
     progress("reading the model", 1, 1)
-    prepared = _with_integer_loops(prepared, samples, request, opset, progress)
-    result = _result(Work(prepared, samples, outside(request, prepared), progress), tested)
+
+    def made(wanted: Request) -> tuple[Prepared, Callable[[], Quantized]]:
+        whole = _with_integer_loops(prepared, samples, wanted, opset, progress)
+        work = Work(whole, samples, outside(wanted, whole), progress)
+        return whole, lambda: _result(work, tested)
+
+    result = _with_better_loops(request, made)
     _keep_metadata(result.model, facts)
     return result
+
+
+def _with_better_loops(
+    request: Request, made: Callable[[Request], tuple[Prepared, Callable[[], Quantized]]]
+) -> Quantized:
+    """Where layers outside loops do not reach the goal of ``--auto``, loops get int16, then stay float."""
+    prepared, finish = made(request)
+    loops = tuple(prepared.loops)
+    for field in ("int16", "keep_float"):
+        try:
+            return finish()
+        except GoalNotReachedError:
+            if not loops:
+                raise
+        named = tuple(dict.fromkeys((*getattr(request, field), *loops)))
+        try:
+            _, finish = made(replace(request, **{field: named}))
+        except NothingToQuantizeError:
+            raise GoalNotReachedError(
+                f"the goal ({request.auto}) is reached only if loops stay float, and then nothing is int8",
+                "allow more, or compile the model as it is",
+            ) from None
+    return finish()
 
 
 def _halved(work: Work, wanted: Precision) -> frozenset[str]:

@@ -69,6 +69,8 @@ def _able(work: Work, wanted: Precision) -> tuple[list[Linear], dict[str, str]]:
             layers.append(linear)
     for name in work.byte_weights(wanted):
         reasons[name] = "recurrent layers have eight bits"
+    for name in work.loops:
+        reasons[name] = "weights in loops have eight bits"
     return layers, reasons
 
 

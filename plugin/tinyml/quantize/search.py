@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import GoalNotReachedError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.quantize.layers import FloatLayer
@@ -93,7 +93,7 @@ class _Search:
         if not self.good(ranked):
             if found:
                 return found
-            raise ConfigError(
+            raise GoalNotReachedError(
                 f"the goal ({self.goal}) is not reached even with every layer in float",
                 "allow more, or check the labels",
             )
