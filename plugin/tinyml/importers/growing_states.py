@@ -8,11 +8,14 @@ positions are inputs as well, with the names that these exporters give them.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import onnx
 
 from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.importers.states import Remembered, states_of
+from tinyml.importers.states import KEY, Remembered, states_of
 
 MASK = "attention_mask"
 POSITIONS = ("position_ids", "cache_position")
@@ -72,6 +75,50 @@ def growing_model(model: onnx.ModelProto) -> GrowingModel | None:
         )
     positions = [name for name in POSITIONS if name in free]
     return GrowingModel(tuple(caches), mask, positions[0] if positions else "")
+
+
+GROWN = {
+    ("", "Attention"): {4: 1, 5: 2},
+    ("com.microsoft", "MultiHeadAttention"): {6: 1, 7: 2},
+    ("com.microsoft", "GroupQueryAttention"): {3: 1, 4: 2},
+}
+"""Operators that add rows to a past: the places of pasts among inputs, and of presents among outputs."""
+
+
+def unpaired(model: onnx.ModelProto) -> dict[str, str]:
+    """Inputs with an open length that become outputs with more rows, and are no states in this file."""
+    known = {state.input for state in states_of(model)}
+    inputs = {v.name: extents_of(v) for v in model.graph.input if v.name not in known}
+    computed = {name for node in model.graph.node for name in node.output}
+    results = [value.name for value in model.graph.output]
+    source: dict[str, str] = {}  # of copies
+    grown: dict[str, str] = {}  # present -> past
+    for node in model.graph.node:
+        if node.op_type == "Identity":
+            source[node.output[0]] = source.get(node.input[0], node.input[0])
+        for past, present in GROWN.get((node.domain, node.op_type), {}).items():
+            if past < len(node.input) and present < len(node.output):
+                extents = inputs.get(node.input[past], ())
+                if any(isinstance(extent, str) for extent in extents):
+                    grown[node.output[present]] = node.input[past]
+        if node.op_type == "Concat" and node.input[0] in inputs and node.input[-1] in computed:
+            extents = inputs[node.input[0]]
+            axis = _axis(node, node.input[0], len(extents))
+            if axis is not None and isinstance(extents[axis], str):
+                grown[node.output[0]] = node.input[0]
+    ends = {name: source.get(name, name) for name in results}
+    return {grown[made]: name for name, made in ends.items() if made in grown}
+
+
+def note_on(pairs: Mapping[str, str]) -> str:
+    """What a user has to do so that a past is kept from run to run."""
+    past, present = next(iter(pairs.items()))
+    return (
+        f"the output {present!r} is the input {past!r} and rows of this run, and the model does not keep it "
+        "from run to run: if it shall, name the pairs in the file, onnx.helper.set_model_props(model, "
+        f"{{{KEY!r}: {json.dumps(json.dumps(dict(pairs)))}}}), and state the longest length "
+        "(docs/decoders.md)"
+    )
 
 
 def without_copies(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -14,6 +14,7 @@ from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan, onnx_sequences
 from tinyml.importers.attempt import Attempt
+from tinyml.importers.growing_states import extents_of, note_on, unpaired
 from tinyml.importers.onnx_functions import bind_attributes, has_schema_body, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_outputs import free_names
@@ -138,7 +139,10 @@ class _Reader:
         states = declared_states(self.build, list(remembered.values()), values) + own_states(self.build)
         if len(set(names)) != len(names):
             raise ModelError("two outputs of the model have the same name", "export the model again")
-        check_bounds(self.build)
+        lengths = {e: v.name for v in reversed(proto.input) for e in extents_of(v) if isinstance(e, str)}
+        check_bounds(self.build, lengths)
+        if pairs := unpaired(self.model):
+            self.build.note(note_on(pairs))
         for value in proto.output:
             check_declared(self.build, value, self.build.tensors[values[value.name]])
         graph_inputs = tuple(values[value.name] for value in inputs)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tinyml.base.errors import ConfigError
@@ -113,12 +113,18 @@ def unique(names: Sequence[str]) -> list[str]:
     return found
 
 
-def check_bounds(build: Builder) -> None:
-    """Refuse bounds for nodes that have none."""
+def check_bounds(build: Builder, lengths: Mapping[str, str] = {}) -> None:
+    """Refuse bounds for nodes that have none; ``lengths``: open lengths, and the inputs that have them."""
     known = {name for scope in build.bounded for name in (scope, *build.aliases.get(scope, ()))}
     unknown = [name for name in build.bounds if name not in known]
     if unknown:
         offered = ", ".join(f"{name} ({most})" for name, most in build.bounded.items())
+        if unknown[0] in lengths:
+            source = lengths[unknown[0]]
+            raise ConfigError(
+                f"{unknown[0]!r} is a length of the input {source!r}, which takes a shape and no bound",
+                build.open_inputs.get(source, f"--shape {source}=…"),
+            )
         raise ConfigError(
             f"no node called {unknown[0]!r} has a bound",
             f"these have one: {offered}" if offered else "the model has none: leave the bound out",

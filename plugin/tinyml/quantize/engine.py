@@ -81,15 +81,18 @@ def _with_better_loops(
     """Where layers outside loops do not reach the goal of ``--auto``, loops get int16, then stay float."""
     prepared, finish = made(request)
     loops = tuple(prepared.loops)
-    for field in ("int16", "keep_float"):
+    for wider in (True, False):
         try:
             return finish()
         except GoalNotReachedError:
             if not loops:
                 raise
-        named = tuple(dict.fromkeys((*getattr(request, field), *loops)))
+        if wider:
+            better = replace(request, int16=tuple(dict.fromkeys((*request.int16, *loops))))
+        else:
+            better = replace(request, keep_float=(*request.keep_float, *loops))
         try:
-            _, finish = made(replace(request, **{field: named}))
+            _, finish = made(better)
         except NothingToQuantizeError:
             raise GoalNotReachedError(
                 f"the goal ({request.auto}) is reached only if loops stay float, and then nothing is int8",
