@@ -178,3 +178,15 @@ def test_estimates_count_every_turn() -> None:
     assert 9 < many / few < 11
     assert code == more_code
     assert more_macs == 10 * macs
+
+
+def test_messages_name_a_scan_without_a_name() -> None:
+    """As Netron shows it: by its first output."""
+    model = models.gated_scan(3)
+    model.graph.node[0].name = ""
+    model.graph.input.remove(next(value for value in model.graph.input if value.name == "xs"))
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.zeros((0, 1, models.WIDTH), np.float32), "xs")
+    )
+    with pytest.raises(ModelError, match="Scan node 'hn': its sequences have 0 steps"):
+        importers.read(models.file(model))

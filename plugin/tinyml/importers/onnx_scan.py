@@ -40,7 +40,7 @@ def read(
     count = int(attributes["num_scan_inputs"])
     operands = [tensor for tensor in inputs if tensor is not None]
     if len(operands) != len(inputs) or count < 1:
-        raise ModelError(f"Scan node {node.name!r} lacks an input")
+        raise ModelError(f"Scan node {build.scope!r} lacks an input")
     states, sequences = operands[: len(operands) - count], operands[len(operands) - count :]
     axes = [
         from_front(axis, len(x.shape))
@@ -51,7 +51,7 @@ def read(
     if any(x.shape[axis] != steps for axis, x in zip(axes, sequences, strict=True)) or not steps:
         lengths = ", ".join(str(x.shape[axis]) for axis, x in zip(axes, sequences, strict=True))
         raise ModelError(
-            f"Scan node {node.name!r}: its sequences have {lengths} steps, not one length of at least 1"
+            f"Scan node {build.scope!r}: its sequences have {lengths} steps, not one length of at least 1"
         )
     outputs = len(node.output) - len(states)
     backwards_out = [bool(d) for d in attributes.get("scan_output_directions", [0] * outputs)]
