@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -114,11 +115,14 @@ def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
 
 
 def library_functions(
-    machine: Machine, wanted: Iterable[str], known: Collection[str] = ()
+    machine: Machine,
+    wanted: Iterable[str],
+    known: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> dict[str, list[tuple[str, int]]]:
     """Every function of the runtime and ``wanted`` ones of the C library, linked alone.
 
-    On Arm also those of CMSIS-NN; ``known`` ones are left out.
+    On Arm also those of CMSIS-NN; ``known`` ones are left out, and all that are not in ``only``.
     """
     board = _board(machine)
     compiler, linker = tools.cross_compiler(board.toolchain), tools.linker(board.toolchain)
@@ -126,14 +130,16 @@ def library_functions(
     flags, _, units = library_units(everything, base_flags(machine, Options()), Options())
     del flags
     objects = compile_all(compiler, units)
-    sources = {str(path): unit.source.stem for path, unit in zip(objects, units, strict=True)}
-    names = {name for path in objects for name in tools.defined(board.toolchain, path)} | set(wanted)
     found = {}
     with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
         folder = Path(scratch)
+        # the cache may drop objects while others compile
+        objects = [Path(shutil.copy(path, folder / f"{n}.o")) for n, path in enumerate(objects)]
+        sources = {str(path): unit.source.stem for path, unit in zip(objects, units, strict=True)}
+        names = {name for path in objects for name in tools.defined(board.toolchain, path)} | set(wanted)
         listed = folder / "objects"
         listed.write_text("\n".join(map(str, objects)), encoding="utf-8")
-        for name in sorted(names.difference(known)):
+        for name in sorted(names.difference(known).intersection(names if only is None else only)):
             map_file = folder / "one.map"
             command = [
                 *(str(linker.path), *machine.target.gcc_flags, "-nostartfiles"),

@@ -37,9 +37,10 @@ from tinyml.emit import emit
 from tinyml.emit.model import Provenance
 from tinyml.emit.summary import summarize
 from tinyml.ir import Graph, Layer, Node
-from tinyml.memory.plan import plan
+from tinyml.memory.plan import Plan, plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Kernel, Library, kernels_of
+from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import optimize
 
 RECORD = ROOT / "benchmarks" / "contender_counts.json"
@@ -102,27 +103,56 @@ def contenders(layer: Layer, target: Target, float16: bool = False) -> list[Kern
     return found[:1] if layer.output.dtype.is_float else found
 
 
-def count(machine: str, number: int) -> Iterator[ContenderCount]:
+@dataclass(frozen=True)
+class Placed:
     """All layers of a batch with all their kernels, in one image."""
+
+    chosen: tuple[tuple[int, Layer, Kernel[Any]], ...]
+    graph: Graph
+    selected: tuple[Selected, ...]
+    plan: Plan
+
+    def tallies(self) -> dict[tuple[int, str], Tally]:
+        """By step and kernel, where the tensors of a layer are."""
+        return {
+            (step, kernel.name): Tally(
+                distance=self.plan.distance(self.selected[place].layer),
+                backwards=place in self.plan.backwards,
+            )
+            for place, (step, _, kernel) in enumerate(self.chosen)
+        }
+
+
+@cache
+def placed(machine: str, number: int) -> Placed | None:
+    """None if no kernel of ours computes a layer of the batch."""
     target = harness.find_machine(machine).target
-    graph, layers = made(number)
+    graph, _ = made(number)
     chosen = [
         (step, layer, kernel)
         for step, layer in enumerate(graph.layers())
         for kernel in contenders(layer, target, kind_of(number) == FLOAT16)
     ]
     if not chosen:
-        return
+        return None
     repeated = _repeated(graph, [step for step, _, _ in chosen])
     selected = tuple(
         Selected(layer, kernel, kernel.scratch_bytes(layer, target))
         for layer, (_, _, kernel) in zip(repeated.layers(), chosen, strict=True)
     )
     with any_plan(random_counts.ALIGNMENT):
-        placed = plan(repeated, selected, False)
-    emitted = emit("layers", repeated, placed, selected, target, Provenance("layers", "0" * 64, ""))
+        return Placed(tuple(chosen), repeated, selected, plan(repeated, selected, False))
+
+
+def count(machine: str, number: int) -> Iterator[ContenderCount]:
+    """All layers of a batch with all their kernels."""
+    image = placed(machine, number)
+    if image is None:
+        return
+    target, layers, repeated = harness.find_machine(machine).target, made(number)[1], image.graph
+    emitted = emit("layers", repeated, image.plan, image.selected, target, Provenance("layers", "0" * 64, ""))
     summary = summarize(
-        *("layers", repeated, selected, placed, target, "0" * 64, __version__),
+        *("layers", repeated, image.selected, image.plan, target, "0" * 64, __version__),
         *(emitted.layer_bytes, emitted.libm),
     )
     files = {**emitted.files, "layers.json": summary.text}
@@ -133,7 +163,7 @@ def count(machine: str, number: int) -> Iterator[ContenderCount]:
     }
     spent = harness.run_files(files, machine, [inputs], options=harness.Options(profile=True)).layers
     assert spent is not None, "profiled images report every layer"
-    for place, (step, _, kernel) in enumerate(chosen):
+    for place, (step, _, kernel) in enumerate(image.chosen):
         if spent.get(place, 0) > 0:
             yield ContenderCount(machine, number, step, kernel.name, spent[place])
 

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the costs by which ``tinyml.cost`` estimates, and write docs/COSTS.md with the error of each estimate.
 
-``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --new | --loops | --table]``
+``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --new | --loops | --relink | --table]``
 
 Instructions and cycles are fitted to benchmarks/layer_counts.json (``python -m tools.layer_counts`` counts
 them again). Code is linked function by function. The costs of a core go into plugin/tinyml/cost/data.
 ``--keep-code`` fits only instructions and cycles; ``--keep-functions`` also the code of models, with the
 sizes of library functions as they are; ``--new`` only adds kernels without figures; ``--loops`` only fits
-the loops of kernels; ``--table`` only writes the page, from the costs as they are.
+the loops of kernels; ``--relink`` only links the functions of libraries again; ``--table`` only writes the
+page, from the costs as they are.
 Requires the Arm tools, CMSIS-NN, and the published models in the folder ``TINYML_MODELS``.
 """
 
@@ -25,6 +26,7 @@ from tools import layer_counts
 from tools.cost_examples import Example, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_code import fit_code
+from tools.fit_links import relinked
 from tools.fit_loops import with_loops
 from tools.fit_new import with_new
 from tools.fit_speed import fit_evenly
@@ -77,6 +79,11 @@ def refitted_loops(machine: str) -> CostModel:
     return with_errors(again, examples(machine))
 
 
+def relinked_code(machine: str) -> CostModel:
+    """The last fit with other sizes of library functions."""
+    return with_errors(relinked(machine), examples(machine))
+
+
 def _worst(errors: Iterable[float | None]) -> float:
     return round(max((abs(error) for error in errors if error is not None), default=0.0), 4)
 
@@ -125,12 +132,15 @@ def main() -> int:
     )
     parser.add_argument("--new", action="store_true", help="only kernels that have no figures")
     parser.add_argument("--loops", action="store_true", help="only the loops of kernels")
+    parser.add_argument("--relink", action="store_true", help="only the sizes of library functions")
     parser.add_argument("--table", action="store_true", help="only write docs/COSTS.md")
     args = parser.parse_args()
     try:
         for machine in () if args.table else args.on.split(","):
             if args.loops:
                 model = refitted_loops(machine)
+            elif args.relink:
+                model = relinked_code(machine)
             else:
                 model = with_new(machine) if args.new else fit(machine, args.keep_code, args.keep_functions)
             save(model)
@@ -140,7 +150,7 @@ def main() -> int:
                 flush=True,
             )
         find_model.cache_clear()
-        if args.new or args.loops:
+        if args.new or args.loops or args.relink:
             return 0
         from tools import costs_page
 

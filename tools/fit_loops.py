@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tools import contender_counts
+from tools.contender_counts import ContenderCount
 from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
 from tools.fit_figures import DIGITS, figures
@@ -30,6 +31,7 @@ from tinyml.cost.model import Speed
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library, kernels_of
 from tinyml.ops.framework.kernel_costs import Figures
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.shape_work import shape_work
 
@@ -51,8 +53,8 @@ def loop_figures(machine: str) -> Mapping[str, Figures]:
     """The figures of all such kernels that were counted on a machine, in instructions."""
     target = harness.find_machine(machine).target
     samples: defaultdict[str, list[tuple[Work, float, float]]] = defaultdict(list)
-    for kernel, layer, spent in _counted(machine):
-        counts = kernel.loop_counts(layer, target)
+    for kernel, layer, tally, spent in _counted(machine):
+        counts = kernel.placed_counts(layer, target, tally)
         if counts is not None:
             samples[kernel.name].append((counts, spent, spent))
     return enough(samples)
@@ -73,7 +75,7 @@ def shape_figures(machine: str) -> Mapping[str, Figures]:
     """The figures of kernels with weights that do not say how often their loops run, by ``shape_work``."""
     target = harness.find_machine(machine).target
     samples: defaultdict[str, list[tuple[Work, float]]] = defaultdict(list)
-    for kernel, layer, spent in _counted(machine):
+    for kernel, layer, _, spent in _counted(machine):
         if kernel.library is Library.PORTABLE and kernel.loop_counts(layer, target) is None:
             amounts = shape_work(layer)
             if amounts is not None:
@@ -84,7 +86,7 @@ def shape_figures(machine: str) -> Mapping[str, Figures]:
 def shape_limits(machine: str, part: float) -> dict[str, float]:
     """The instructions that ``part`` of the layers take at most that the figures of shapes were fitted to."""
     spent: defaultdict[str, list[float]] = defaultdict(list)
-    for kernel, _, amount in _counted(machine):
+    for kernel, _, _, amount in _counted(machine):
         spent[kernel.name].append(amount)
     return {name: float(np.quantile(spent[name], part)) for name in shape_figures(machine)}
 
@@ -105,16 +107,27 @@ def few_figures(samples: Sequence[tuple[Work, float]]) -> Figures:
     }
 
 
-def _counted(machine: str) -> Iterator[tuple[Kernel[Any], Layer, float]]:
+def _counted(machine: str) -> Iterator[tuple[Kernel[Any], Layer, Tally, float]]:
     for known in single_layers(machine, "instructions"):
-        yield known.kernel, known.layer, known.spent
+        if not (_depends_on_places(known.kernel) and known.kernel.overlays(known.layer)):
+            yield known.kernel, known.layer, Tally(), known.spent
     for one in contender_counts.load():
         if one.machine == machine:
             graph, _ = contender_counts.made(one.batch)
             layer = graph.layer(graph.nodes[one.step])
             kernel = _named(layer, one.kernel)
             if kernel is not None:
-                yield kernel, layer, float(one.instructions)
+                yield kernel, layer, _places(kernel, one), float(one.instructions)
+
+
+def _depends_on_places(kernel: Kernel[Any]) -> bool:
+    """Whether it matters where the tensors of a layer are."""
+    return type(kernel).placed_counts is not Kernel.placed_counts
+
+
+def _places(kernel: Kernel[Any], one: ContenderCount) -> Tally:
+    image = contender_counts.placed(one.machine, one.batch) if _depends_on_places(kernel) else None
+    return image.tallies().get((one.step, kernel.name), Tally()) if image else Tally()
 
 
 def _named(layer: Layer, name: str) -> Kernel[Any] | None:

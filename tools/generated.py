@@ -185,7 +185,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-m tools.fit_costs",
         ("plugin/tinyml/cost/data", "docs/COSTS.md"),
-        "the counts of layers: the figures of `tinyml cost`, by which kernels are chosen too",
+        "the counts of layers, or the size of kernels (`--relink`): the figures of `tinyml cost`, by which "
+        "kernels are chosen too",
         f"minutes, {MODELS}, CMSIS-NN",
     ),
     Command(

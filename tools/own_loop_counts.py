@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count random layers that are loops in the model's own C: what ``tools.fit_own_loops`` fits, and its error.
 
-``python -m tools.own_loop_counts [--on qemu-cortex-m4,...] [--batches 31] [--again]``
+``python -m tools.own_loop_counts [--on qemu-cortex-m4,...] [--batches 100] [--again]``
 
 A batch is an image of a hundred layers (tests/random_layers): of all kinds of loops, then of pools and the
 like with other shapes, then with weights that are computed, whose convolutions are loops. The counts go into
@@ -35,10 +35,14 @@ from tinyml.ops.framework.tally import Tally
 
 RECORD = ROOT / "benchmarks" / "own_loop_counts.json"
 SEED = 7
-KINDS = (*["loops"] * 26, "plain", "computed", "computed", "plain", "plain")
+KINDS = (
+    *(*["loops"] * 26, "plain", "computed", "computed", "plain", "plain"),
+    *(*["plain"] * 15, *["computed"] * 10, *["transposed_float32"] * 4),
+    *(*["plain"] * 20, *["computed"] * 16, *["transposed_float32"] * 4),
+)
 """Of the batches."""
-SIZES = {"computed": 50}
-"""Layers of batches that are smaller: weights are inputs, too."""
+SIZES = {"computed": 50, "transposed_float32": 50}
+"""Layers of batches that are smaller: weights are inputs, too, or layers take millions of instructions."""
 BATCHES = len(KINDS)
 HELD_OUT = 6
 """The first batches, which no figure is fitted to."""

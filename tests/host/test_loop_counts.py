@@ -16,6 +16,7 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.framework.kernel import Kernel, kernels_of
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 from tools import fit_loops, layer_counts, random_counts
 
@@ -161,6 +162,30 @@ def test_figures_of_shapes_hold_up_to_a_size(monkeypatch: pytest.MonkeyPatch) ->
     assert found.shapes.keys() == found.shapes_up_to.keys()
 
 
+@pytest.mark.parametrize("distance, blocks", [(None, 1), (-128, 1), (-64, 2), (-32, 4), (128, 1)])
+def test_float_windows_that_overlap_their_outputs(distance: int | None, blocks: int) -> None:
+    """Eight pixels of four channels, two at a time: those of a block are read before outputs replace them."""
+    sketch = Sketch(seed=1)
+    w = sketch.build.constant(np.ones((1, 1, 1, 4), np.float32), "w")
+    y = sketch.add(DepthwiseConv(), sketch.input((1, 1, 8, 4)), w)
+    (layer,) = sketch.graph(y).layers()
+    kernel = next(k for k in kernels_of(DepthwiseConv) if k.name == "tinyml_depthwise_conv_f32")
+    found = kernel.placed_counts(layer, M4, Tally(distance=distance))
+    assert found is not None
+    assert (found["blocks"], found["computed"], found["windows"]) == (blocks, blocks, 4)
+
+
+def test_float_windows_that_begin_with_the_last() -> None:
+    sketch = Sketch(seed=1)
+    w = sketch.build.constant(np.ones((4, 1, 1, 4), np.float32), "w")
+    y = sketch.add(Conv(), sketch.input((1, 1, 8, 4)), w)
+    (layer,) = sketch.graph(y).layers()
+    kernel = next(k for k in kernels_of(Conv) if k.name == "tinyml_conv_f32")
+    found = kernel.placed_counts(layer, M4, Tally(distance=32, backwards=True))
+    assert found is not None
+    assert (found["blocks"], found["computed"], found["two windows by 4"]) == (4, 4, 4)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_estimates_of_layers_that_were_held_out(machine: str) -> None:
     target = harness.find_machine(machine).target
@@ -170,12 +195,13 @@ def test_estimates_of_layers_that_were_held_out(machine: str) -> None:
     for one in random_counts.load():
         if one.machine != machine or one.batch not in HELD_OUT or one.kernel not in costs.instructions.loops:
             continue
-        layer = random_counts.made(one.batch, target.name).selected[one.step].layer
+        made = random_counts.made(one.batch, target.name)
+        layer = made.selected[one.step].layer
         named = (kernel for kernel in kernels_of(type(layer.op)) if kernel.name == one.kernel)
         kernel = next((kernel for kernel in named if kernel.refusal(layer) is None), None)
         if kernel is None:
             continue  # another kernel computes it since it was counted
-        guess = costs.instructions.of_layer(layer, kernel, None)
+        guess = costs.instructions.of_layer(layer, kernel, made.emitted.tallies[one.step])
         assert guess is not None
         errors.append(abs(guess / one.instructions - 1))
     assert len(errors) > 150

@@ -41,11 +41,15 @@ SHARES = {
     "boxes": 0.0,  # the ends of detectors
     "transposed": 0.0,  # the same with int8
     "transposed_int16": 0.0,  # and with int16 activations
+    "transposed_float32": 0.0,  # whose kernel is loops in the model's own C
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
     "volumes": 0.0,  # windows of convolutions with three spatial axes
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
 }
+
+TYPES = {"transposed_int16": "int16", "transposed_float32": "float32"}
+"""Kinds that say more than the types of a layer."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
-    return as_kind(made.graph(), "int16" if kind == "transposed_int16" else kind)
+    return as_kind(made.graph(), TYPES.get(kind, kind))
 
 
 def _in_groups(rng: np.random.Generator, case: Weighted) -> Weighted:

@@ -63,7 +63,7 @@ class Speed:
             known = [part for part in parts if part is not None]
             return own + sum(known) if len(known) == len(parts) else None
         if kernel.library is not Library.GENERATED:
-            return self._of_kernel(layer, kernel)
+            return self._of_kernel(layer, kernel, tally)
         return self.of_loops(layer, kernel, tally)
 
     def _of_turns(
@@ -84,8 +84,9 @@ class Speed:
         own = weighted(self.operations, executed(layer, tally))
         return own + turns * sum(known) if len(known) == len(parts) else None
 
-    def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
-        counted = by_loops(self.loops, kernel, layer, find_target(self.core)) if self.loops else None
+    def _of_kernel(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None = None) -> float | None:
+        target = find_target(self.core) if self.loops else None
+        counted = by_loops(self.loops, kernel, layer, target, tally) if target else None
         if counted is not None:
             return counted
         by_sizes = estimated(self.kernels, kernel, work(layer))

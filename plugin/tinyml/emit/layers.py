@@ -212,6 +212,8 @@ def _code(
     arguments = ", ".join(a for _, a in parameters)
     sheet.tally.body = "\n".join(sheet.lines)
     sheet.tally.in_place = len({place for _, place in parameters}) < len(parameters)
+    sheet.tally.distance = addresses.plan.distance(layer)
+    sheet.tally.backwards = sheet.backwards
     return LayerCode(
         comment=c.code(_comment(step, number, chosen, addresses)),
         signature=c.code(c.wrap(f"static {'int' if sheet.may_fail else 'void'} {name}({declarations})", "")),

@@ -44,6 +44,13 @@ class Plan:
     def lower_bound_bytes(self) -> int:
         return self.problem.lower_bound_bytes
 
+    def distance(self, layer: Layer) -> int | None:
+        """Bytes from the first input of a layer to its first output; None if they are not in one memory."""
+        ends = (layer.inputs[0] if layer.inputs else None, layer.outputs[0])
+        x, y = (self.places.get(tensor.name) if tensor is not None else None for tensor in ends)
+        same = x is not None and y is not None and (x.region, x.index) == (y.region, y.index)
+        return y.offset - x.offset if same and x and y else None
+
 
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
     """Place everything that needs RAM. ``io_outside``: the caller provides buffers for inputs and outputs."""

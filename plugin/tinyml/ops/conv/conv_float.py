@@ -11,6 +11,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.weighted import float_counts
@@ -71,9 +72,13 @@ class ConvFloat(Kernel[Convolution]):
         return sheet.table("weights", float_tiles(filters, groups), holds=TILE_WORDS)
 
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return self.placed_counts(layer, target, Tally())
+
+    def placed_counts(self, layer: Layer[Convolution], target: Target, tally: Tally) -> Work | None:
+        del target
         filters = self.filters(layer)
         groups = layer.input(0).shape[3] // filters.shape[3]
-        return float_counts.conv(layer, windows_of(layer, groups))
+        return float_counts.conv(layer, windows_of(layer, groups), float_counts.overlap_of(tally))
 
 
 class ConvFloat16(ConvFloat):
@@ -89,3 +94,4 @@ class ConvFloat16(ConvFloat):
         return float16_table(sheet, "weights", float_tiles(filters, groups, multiple=2), TILE_WORDS)
 
     loop_counts = ConvFloat.loop_counts
+    placed_counts = ConvFloat.placed_counts

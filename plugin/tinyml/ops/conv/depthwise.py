@@ -37,6 +37,7 @@ from tinyml.ops.conv.strips_int16 import DepthwiseStripsInt16
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
@@ -115,8 +116,11 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
         return sheet.table("weights", filters)
 
     def loop_counts(self, layer: Layer[DepthwiseConv], target: Target) -> Work | None:
-        tiles = (8, 4) if target.mve else TILES
-        return float_counts.depthwise(layer, windows_of(layer), tiles, target.mve)
+        return self.placed_counts(layer, target, Tally())
+
+    def placed_counts(self, layer: Layer[DepthwiseConv], target: Target, tally: Tally) -> Work | None:
+        tiles, overlap = (8, 4) if target.mve else TILES, float_counts.overlap_of(tally)
+        return float_counts.depthwise(layer, windows_of(layer), tiles, target.mve, overlap)
 
 
 class DepthwiseConvFloat16(DepthwiseConvFloat):
@@ -135,6 +139,7 @@ class DepthwiseConvFloat16(DepthwiseConvFloat):
         return float16_table(sheet, "weights", even(filters, 3), "for each tap, a weight of each channel")
 
     loop_counts = DepthwiseConvFloat.loop_counts
+    placed_counts = DepthwiseConvFloat.placed_counts
 
 
 def one_channel(layer: Layer[Convolution]) -> bool:

@@ -105,5 +105,6 @@ def _large(windows: Windows, share: float, made: Outputs) -> Work:
         "large rows of taps": outputs * rows.kernel * (not nine),
         "large taps": outputs * windows.taps * (not nine),
         "large outputs within limits": (2 * pairs if nine else outputs) * made.narrow,
+        "large outputs rounded once": (2 * pairs if nine else outputs) * made.once,
     }
     return times(share, found)

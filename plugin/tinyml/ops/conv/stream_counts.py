@@ -291,6 +291,7 @@ def by_nibbles_with_dsp(made: Outputs) -> Callable[[Windows, int], Work]:
                 "outputs in C": left,
                 "outputs in C within limits": left * made.narrow,
                 "large outputs": 2 * sum(made.large) / windows.groups,
+                "large outputs rounded once": 2 * sum(made.large) / windows.groups * made.once,
             },
         )
 

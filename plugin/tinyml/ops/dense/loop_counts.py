@@ -134,5 +134,6 @@ def nibbles_with_dsp(layer: Layer[Weighted], short_row: int = SHORT_ROW) -> Work
         "eights rounded once": eights * made.once,
         "fours in C": sum(large),
         "large outputs": sum(made.large),
+        "large outputs rounded once": sum(made.large) * made.once,
     }
     return together({"calls": 1}, times(rows, row))

@@ -22,6 +22,7 @@ from tinyml.ops.framework.sheet import Table as Table
 from tinyml.ops.framework.sheet import Tables as Tables
 from tinyml.ops.framework.sheet import input_parameter as input_parameter
 from tinyml.ops.framework.sheet import output_parameter as output_parameter
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 
 
@@ -126,6 +127,11 @@ class Kernel(ABC, Generic[O_contra]):
         estimates are sums over the sizes of the layer (``work.py``).
         """
         return None
+
+    def placed_counts(self, layer: Layer[O_contra], target: Target, tally: Tally) -> Work | None:
+        """The same for a layer whose tensors are at known places, for kernels to which these matter."""
+        del tally
+        return self.loop_counts(layer, target)
 
     def functions(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The functions and tables of the libraries that the layer names, which decide how much is linked."""

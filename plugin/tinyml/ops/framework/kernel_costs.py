@@ -16,6 +16,7 @@ from tinyml.cores.core_data import measured
 from tinyml.cores.targets import Target
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work, work
 
 Figures = Mapping[str, float]
@@ -28,10 +29,18 @@ def instructions(kernel: Kernel[Any], layer: Layer, target: Target) -> float | N
     return estimated(kernels, kernel, work(layer))
 
 
-def by_loops(loops: Mapping[str, Figures], kernel: Kernel[Any], layer: Layer, target: Target) -> float | None:
+def by_loops(
+    loops: Mapping[str, Figures],
+    kernel: Kernel[Any],
+    layer: Layer,
+    target: Target,
+    tally: Tally | None = None,
+) -> float | None:
     """The cost by how often the kernel's loops run; None if it does not say that, or was not counted so."""
     figures = loops.get(kernel.name)
-    counts = kernel.loop_counts(layer, target) if figures else None
+    if not figures:
+        return None
+    counts = kernel.placed_counts(layer, target, tally) if tally else kernel.loop_counts(layer, target)
     return weighted(figures, counts) if figures and counts is not None else None
 
 

@@ -57,6 +57,8 @@ class Tally:
     body: str = ""  # the function, once it is complete
     inside: list[Tally] = field(default_factory=list)  # of the layers that a loop of layers calls
     in_place: bool = False  # the output takes over the memory of an input
+    distance: int | None = None  # bytes from the first input to the first output, if both are in the arena
+    backwards: bool = False  # the last position is computed first
     _open: list[_Block] = field(default_factory=lambda: [_Block()])
 
     @property

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Layer
+from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted.walked import Axis, Windows, groups_of, times, together
 from tinyml.ops.weighted.weighted import Weighted
@@ -94,22 +96,85 @@ Compute = Callable[[int, int, int, bool], Work]
 """Rows of taps, taps in a row, windows or pairs of them, whether it is pairs."""
 
 
-def over_windows(windows: Windows, compute: Compute, in_rows: bool = True) -> Work:
-    """tinyml_windows_f32(): blocks of windows, two at a time; where these can be written before all are read.
+@dataclass(frozen=True)
+class Overlap:
+    """Where outputs are that may be inputs of other windows: so many elements behind the first input."""
 
-    ``in_rows``: windows of a pixel may become a single row.
-    """
-    if in_rows and windows.is_pointwise and not (windows.rows.pad or windows.cols.pad):
+    distance: int
+    backwards: bool  # the last position is computed first
+
+
+def overlap_of(tally: Tally) -> Overlap | None:
+    return None if tally.distance is None else Overlap(tally.distance // 4, tally.backwards)
+
+
+def over_windows(windows: Windows, compute: Compute, overlap: Overlap | None = None) -> Work:
+    """tinyml_windows_f32(): blocks of windows, two at a time, if they can be written before all are read."""
+    if windows.is_pointwise and not (windows.rows.pad or windows.cols.pad):
         count = windows.batches * windows.positions
         row = replace(windows.rows, size=1, out=1)
         cols = replace(windows.cols, size=count, out=count)
         windows = replace(windows, rows=row, cols=cols, batches=1)
+    if overlap is not None:
+        return _overlapping(windows, compute, overlap)
     parts: list[Work] = []
     columns = list(_blocks(windows.cols))
     for rows in _blocks(windows.rows):
         parts += [_block(rows, cols, compute) for cols in columns]
         parts.append({"rows of blocks": 1})
     return times(windows.batches, together({"images": 1}, *parts))
+
+
+def _overlapping(windows: Windows, compute: Compute, overlap: Overlap) -> Work:
+    """The same where blocks are halved until their outputs are apart from their inputs."""
+    rows, cols = windows.rows, windows.cols
+    in_line, out_line = cols.size * windows.in_c, cols.out * windows.out_c
+    found: Counter[tuple[Block, Block]] = Counter()
+    row_blocks = 0
+
+    def apart(lines: int, count: int, x: int, y: int) -> bool:
+        height = (lines - 1) * rows.stride + (rows.kernel - 1) * rows.dilation
+        width = (count - 1) * cols.stride + (cols.kernel - 1) * cols.dilation
+        x_end = x + height * in_line + (width + 1) * windows.in_c
+        return x_end <= y or y + (lines - 1) * out_line + count * windows.out_c <= x
+
+    for item in range(windows.batches):
+        image = item * rows.size * in_line
+        outputs = overlap.distance + item * rows.out * out_line
+
+        def row_at(first: int, image: int = image) -> int:
+            return image + (first * rows.stride - rows.pad) * in_line
+
+        def whole(first: int, lines: int, outputs: int = outputs) -> bool:
+            return apart(lines, cols.out, row_at(first) - cols.pad * windows.in_c, outputs + first * out_line)
+
+        for top, lines in _halved(rows, overlap.backwards, whole):
+            x, y = row_at(top), outputs + top * out_line
+            row_blocks += 1
+
+            def part(first: int, count: int, x: int = x, y: int = y, lines: Block = lines) -> bool:
+                left = x + (first * cols.stride - cols.pad) * windows.in_c
+                return lines.count > 1 or apart(1, count, left, y + first * windows.out_c)
+
+            found.update((lines, block) for _, block in _halved(cols, overlap.backwards, part))
+    parts = [times(count, _block(*blocks, compute)) for blocks, count in found.items()]
+    return together({"images": windows.batches, "rows of blocks": row_blocks}, *parts)
+
+
+def _halved(axis: Axis, backwards: bool, fits: Callable[[int, int], bool]) -> Iterator[tuple[int, Block]]:
+    """Blocks of outputs that fit, each with its first output."""
+    spans, done = axis.spans, 0
+    while done < axis.out:
+        at = axis.out - 1 - done if backwards else done
+        start = at * axis.stride - axis.pad
+        after = axis.size - 1 - (axis.kernel - 1) * axis.dilation - start
+        count = 1
+        if start >= 0 and after >= 0:
+            count = min(1 + (start if backwards else after) // axis.stride, axis.out - done)
+        while count > 1 and not fits(at - count + 1 if backwards else at, count):
+            count -= count // 2
+        yield (at - count + 1 if backwards else at), Block(count, *spans[at])
+        done += count
 
 
 def _block(rows: Block, cols: Block, compute: Compute) -> Work:
@@ -126,7 +191,7 @@ def _block(rows: Block, cols: Block, compute: Compute) -> Work:
     return together(*parts)
 
 
-def conv(layer: Layer[Weighted], windows: Windows) -> Work:
+def conv(layer: Layer[Weighted], windows: Windows, overlap: Overlap | None = None) -> Work:
     """conv_f32.c."""
     group_in, group_out = windows.in_c // windows.groups, windows.out_c // windows.groups
     nonzero = used(layer) * windows.out_c * group_in
@@ -140,10 +205,16 @@ def conv(layer: Layer[Weighted], windows: Windows) -> Work:
         found = {"computed": 1, "groups": windows.groups, "products": products}
         return together(found, times(windows.groups * calls, one))
 
-    return together(over_windows(windows, compute), limited(layer, layer.output.elements))
+    return together(over_windows(windows, compute, overlap), limited(layer, layer.output.elements))
 
 
-def depthwise(layer: Layer[Weighted], windows: Windows, tiles: tuple[int, ...], vectors: bool) -> Work:
+def depthwise(
+    layer: Layer[Weighted],
+    windows: Windows,
+    tiles: tuple[int, ...],
+    vectors: bool,
+    overlap: Overlap | None = None,
+) -> Work:
     """depthwise_conv_f32.c. ``vectors``: tiles of four may have fewer channels."""
     nonzero = used(layer) * windows.out_c
 
@@ -167,7 +238,7 @@ def depthwise(layer: Layer[Weighted], windows: Windows, tiles: tuple[int, ...], 
             }
         return found
 
-    return together(over_windows(windows, compute), limited(layer, layer.output.elements))
+    return together(over_windows(windows, compute, overlap), limited(layer, layer.output.elements))
 
 
 def dense_one_by_one(layer: Layer[Weighted]) -> Work:

@@ -178,6 +178,7 @@ class Outputs:
             "outputs within limits": count * self.narrow,
             "outputs rounded once": count * self.once,
             "large outputs": each * sum(large),
+            "large outputs rounded once": each * sum(large) * self.once,
         }
 
 
