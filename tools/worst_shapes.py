@@ -219,7 +219,7 @@ def page(date: str, counts: Iterable[ShapeCount]) -> str:
     counts, shapes = list(counts), sampled()
     unusual = sum(not name.startswith("plain") for name in shapes)
     lines = [HEAD.format(date=date, count=unusual)]
-    pairs = {(one.machine, one.kind) for one in counts}
+    pairs = {(one.machine, one.kind) for one in counts if one.kernel}  # whole models have none
     for kind in TYPES:
         for machine in MACHINES:
             if (machine, kind) in pairs:

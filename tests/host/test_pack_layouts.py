@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tinyml.ir import DType, Graph, Node, Quant, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.pipeline import Options, compile_graph
 from tinyml.player.encode import checksum
+from tinyml.player.kernels import BY_NUMBER, KERNELS
 from tinyml.player.playable import LAYOUTS
 from tinyml.player.table import sources, table
 from tinyml.slots import image
@@ -53,8 +55,18 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def changed_kernel() -> Iterator[None]:
+    """As if the first change of layouts had been one of this kernel."""
+    kernel = replace(KERNELS[KERNEL], layouts=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KERNELS, KERNEL, kernel)
+        patch.setitem(BY_NUMBER, kernel.number, kernel)
+        yield
+
+
 @pytest.fixture(scope="module")
-def pack() -> bytes:
+def pack(changed_kernel: None) -> bytes:
     """A convolution of int16."""
     rng = np.random.default_rng(1)
     quant = Quant.per_tensor(0.001, 0)

@@ -12,9 +12,7 @@ from tinyml.player.playable import Playable, own
 BINARY = ("mul", "mul_once", "prelu", "prelu_once", "rescaled_sum", "squared", "sum_once", "max", "min")
 
 
-def _weighted(
-    number: int, name: str, record: Layout, operands: int, folder: str, layouts: int = 0
-) -> Playable:
+def _weighted(number: int, name: str, record: Layout, operands: int, folder: str) -> Playable:
     return Playable(
         number,
         f"tinyml_{name}",
@@ -25,7 +23,6 @@ def _weighted(
         "tinyml/conv_s16.h",
         (f"{folder}/{name}.c", "player/play_weighted_s16.c", "player/window.c"),
         family="int16",
-        layouts=layouts,
     )
 
 
@@ -42,7 +39,7 @@ def _binary(number: int, name: str, kind: str, family: str) -> Playable:
 
 
 ALL = (
-    _weighted(230, "conv_s16", records.CONV_S16, 3, "conv", layouts=1),
+    _weighted(230, "conv_s16", records.CONV_S16, 3, "conv"),
     _weighted(231, "dense_s16", records.DENSE_S16, 2, "dense"),
     Playable(
         232,
