@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from tests.support import loop_models as models
 from tinyml import harness, importers
@@ -22,6 +23,7 @@ from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.export import to_onnx
+from tinyml.quantize.loop_results import kept_scales
 from tinyml.quantize.prepare import prepare
 from tinyml.reference.session import answers
 from tinyml.settings.quantize_request import Goal, Request
@@ -151,6 +153,7 @@ def test_other_loops(make: Callable[[int], onnx.ModelProto], tmp_path: Path) -> 
 def test_a_loop_may_stay_float(tmp_path: Path) -> None:
     result = quantized(models.gated_scan(STEPS), tmp_path, keep_float=("cell",))
     assert (kinds(result)["cell"], last_kind(result)) == ("float", "int8")
+    assert result.report.layers[0].why == "--keep-float names it"
     assert "a" not in kinds(result)
     (loop,) = loops_of(compiled(result))
     assert {type_.dtype for type_ in loop.operand_types()} == {DType.FLOAT32}
@@ -160,7 +163,7 @@ def test_a_layer_of_a_body_may_have_another_type(tmp_path: Path) -> None:
     plain = quantized(models.gated_scan(STEPS), tmp_path)
     result = quantized(models.gated_scan(STEPS), tmp_path, keep_float=("new",), int16=("h2",))
     found = kinds(result)
-    assert (found["new"], found["h2"], last_kind(result)) == ("float", "int16", "int8")
+    assert (found["new"], found["h2"], last_kind(result)) == ("float", "int16", "int16")  # the last reads h2
     assert result.report.decibels > plain.report.decibels + 1
     samples = slow(models.gated_scan(STEPS), 3)
     for sample, run in zip(samples, runs_of(compiled(result), samples), strict=True):
@@ -287,13 +290,100 @@ def test_counters_keep_their_type_in_the_report(tmp_path: Path) -> None:
 
 def test_a_named_loop_has_int16_throughout(tmp_path: Path) -> None:
     result = quantized(models.gated_scan(STEPS), tmp_path, int16=("cell",))
-    loop, *body, last = result.report.layers
-    assert {layer.kind for layer in body} == {"int16"}
-    assert (loop.kind, last.kind) == ("int8", "int8")
+    assert {layer.kind for layer in result.report.layers} == {"int16"}  # what reads its integers, too
     (sample,) = slow(models.gated_scan(STEPS), 1)
     (found,) = runs_of(compiled(result), [sample])
     (wanted,) = answers(result.model, sample)
     np.testing.assert_allclose(found["y"], wanted, atol=0.02)
+
+
+def with_readers(*readers: onnx.NodeProto, shape: Sequence[int], last: int | None = None) -> onnx.ModelProto:
+    """A loop whose last states, y, have a smaller range than those of all turns, rows."""
+    model = models.counted_loop(STEPS, last)
+    model.graph.node.extend(readers)
+    model.graph.initializer.append(numpy_helper.from_array(models.weights(models.WIDTH, 3), "v"))
+    del model.graph.output[:]
+    model.graph.output.append(models.value("z", *shape))
+    return model
+
+
+def readers_of_loop(found: Compiled) -> set[str]:
+    (loop,) = (one.layer for one in found.selected if isinstance(one.layer.op, PlacedLoop))
+    given = {tensor.name for tensor in loop.outputs}
+    inputs = [({t.name for t in one.layer.inputs if t is not None}, one.layer) for one in found.selected]
+    return {layer.op.kind for names, layer in inputs if names & given}
+
+
+READERS = {
+    "last state": ([models.node("MatMul", "y v", "z")], (1, 3)),
+    "all turns": ([models.node("MatMul", "rows v", "z")], (STEPS, 1, 3)),
+    "moved": (
+        [models.node("Transpose", "rows", "t", perm=[1, 0, 2]), models.node("MatMul", "t v", "z")],
+        (1, STEPS, 3),
+    ),
+    "two readers": (
+        [
+            models.node("MatMul", "y v", "a"),
+            models.node("Mul", "y y", "s"),
+            models.node("MatMul", "s v", "b"),
+            models.node("Add", "a b", "z"),
+        ],
+        (1, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("int16", [False, True], ids=["int8", "int16"])
+@pytest.mark.parametrize("name", READERS)
+def test_results_of_a_loop_are_not_rounded_again(name: str, int16: bool, tmp_path: Path) -> None:
+    """What reads them gets the integers with which the body ends, of their type."""
+    readers, shape = READERS[name]
+    model = with_readers(*readers, shape=shape)
+    result = quantized(model, tmp_path, int16=("loop",) if int16 else ())
+    found = compiled(result)
+    assert readers_of_loop(found) <= {"Dense", "Transpose", "Reshape", "Binary"}
+    assert kinds(result)["loop"] == ("int16, int8" if int16 else "int8")  # Softsign has no int16
+    samples = slow(model, 3)
+    for sample, run in zip(samples, runs_of(found, samples), strict=True):
+        np.testing.assert_allclose(run["z"], answers(result.model, sample)[0], rtol=0, atol=5e-5)
+
+
+def kept(
+    limits: tuple[float, float], reader: str = "Concat", condition: str = "", last: float = 0.9, bits: int = 8
+) -> set[str]:
+    """Tensors with the scale of a loop whose states reach from -1 to 1, if x has these ``limits``."""
+    half = 1 << (bits - 1)
+    constants = [
+        numpy_helper.from_array(np.float32(1 / half), "scale"),
+        numpy_helper.from_array(np.asarray(0, f"int{bits}"), "zero"),
+    ]
+    body = onnx.helper.make_graph(
+        [models.node("DequantizeLinear", "q scale zero", "h2"), models.node("Identity", "go", "on")],
+        "body",
+        [models.value("i", kind=models.INT64), models.value("go", kind=models.BOOL), models.value("h", 1, 4)],
+        [models.value("on", kind=models.BOOL), models.value("h2", 1, 4)],
+    )
+    loop = onnx.helper.make_node("Loop", ["most", condition, "x"], ["y"], "loop", body=body)
+    joined = models.node(reader, "y x", "z")
+    graph = onnx.helper.make_graph([loop, joined], "loops", [], [models.value("z", 2, 4)], constants)
+    ranges = {"x": limits, "y": (-last, last), "z": (min(-last, limits[0]), max(last, limits[1]))}
+    return {*kept_scales(onnx.helper.make_model(graph), ranges, (), ())}
+
+
+def test_who_shares_the_scale_of_a_loop() -> None:
+    """Others do if they fit and lose little by it."""
+    everything = {"x", "y", "z"}
+    assert kept((-1, 0.5)) == everything
+    assert kept((-1.2, 0.5)) == set()
+    assert kept((-0.1, 0.1)) == kept((-0.1, 0.1), bits=16) == everything
+    assert kept((-0.1, 0.1), last=0.2) == set()  # x would have an eighth of its steps
+    assert kept((-1.2, 0.5), "Add") == kept((-0.1, 0.1), "Add", last=0.2) == {"y"}
+
+
+def test_a_loop_that_may_have_no_turn() -> None:
+    """It returns the first value of its state, which its scale has to hold too."""
+    assert kept((-5, 5), "Add", last=5) == kept((-5, 5), "Add", "asked") == {"y"}
+    assert kept((-5, 5), "Add", "asked", last=5) == set()
 
 
 @pytest.mark.parametrize("decibels,kind", [(20, "int8"), (45, "int16"), (60, "float")])
@@ -301,7 +391,8 @@ def test_a_goal_reaches_into_loops(decibels: float, kind: str, tmp_path: Path) -
     """Better types for the layer behind the loop leave 33 dB."""
     result = quantized(models.gated_scan(STEPS), tmp_path, auto=Goal(decibels=decibels))
     cell, *body, _ = result.report.layers
-    assert {layer.kind for layer in body or [cell]} == {kind}
+    assert {layer.kind for layer in (cell, *body)} == {kind}
+    assert cell.why == ("--auto needs it" if kind == "float" else "")
     assert result.report.decibels >= decibels
 
 

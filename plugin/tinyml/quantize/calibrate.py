@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 from tinyml.base.errors import ConfigError
+from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.progress import Progress
 from tinyml.importers.states import Remembered
 from tinyml.ir import Array
@@ -91,13 +92,21 @@ def _by_entropy(histograms: Mapping[str, tuple[Any, ...]]) -> Ranges:
     }
 
 
-def shared(
-    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str], states: Sequence[Remembered] = ()
-) -> Ranges:
-    """Gives tensors that must share a scale one range, also if they pass through a reshape first.
+@dataclass(frozen=True)
+class Group:
+    """Tensors with one scale."""
+
+    names: tuple[str, ...]
+    tied: bool  # by an operator that requires it
+    kept: bool  # a state and its next value, which are the same integers
+
+
+def groups(
+    model: onnx.ModelProto, names: Collection[str], excluded: Collection[str], states: Sequence[Remembered]
+) -> list[Group]:
+    """Tensors that have the same scale, also if they pass through a reshape first; each is in one group.
 
     Nodes that stay float (``excluded``) require nothing.
-    A state gets the range of its next value, so that the same integers are kept and not rounded twice.
     """
     parent: dict[str, str] = {}
 
@@ -106,27 +115,40 @@ def shared(
             name = parent[name]
         return name
 
-    joined = set()
+    tied, kept = set[str](), set[str]()
     for state in states:
-        if state.input in ranges and state.output in ranges:
+        if state.input in names and state.output in names:
             parent[root(state.output)] = root(state.input)
-            joined.add(state.input)
+            kept.add(state.input)
     for node in (node for node in model.graph.node if node.name not in excluded):
         declared = quantizing(node.op_type)
-        group = [name for name in declared.tied(node) if name in ranges]
-        joined |= set(group)
+        group = [name for name in declared.tied(node) if name in names]
+        tied |= set(group)
         if declared.one_scale:
-            group = [name for name in (*node.input, *node.output) if name in ranges]
-            joined |= set(group)
+            group = [name for name in (*node.input, *node.output) if name in names]
+            tied |= set(group)
         elif declared.keeps_scale and node.input:
-            group = [name for name in (node.input[0], *node.output) if name in ranges]
+            group = [name for name in (node.input[0], *node.output) if name in names]
         for name in group[1:]:
             parent[root(name)] = root(group[0])
-    wanted = {root(name) for name in joined}
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(root(name), []).append(name)
+    with_ties, with_states = {root(name) for name in tied}, {root(name) for name in kept}
+    return [Group(tuple(found), top in with_ties, top in with_states) for top, found in members.items()]
+
+
+def shared(
+    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str], states: Sequence[Remembered] = ()
+) -> Ranges:
+    """Gives tensors that must share a scale one range.
+
+    A state gets the range of its next value, so that the same integers are kept and not rounded twice.
+    """
     result = dict(ranges)
-    for top in wanted:
-        members = [name for name in ranges if root(name) == top]
-        low = min(ranges[name][0] for name in members)
-        high = max(ranges[name][1] for name in members)
-        result.update(dict.fromkeys(members, (low, high)))
+    for group in groups(model, ranges, excluded, states):
+        if group.tied or group.kept:
+            low = min(ranges[name][0] for name in group.names)
+            high = max(ranges[name][1] for name in group.names)
+            result.update(dict.fromkeys(group.names, (low, high)))
     return result

@@ -35,7 +35,7 @@ from tinyml.quantize.reporting import reported
 from tinyml.quantize.rewrite import to_int8_interface
 from tinyml.quantize.sequences import store_integers
 from tinyml.quantize.variants import held_out, variants
-from tinyml.quantize.work import Work
+from tinyml.quantize.work import NAMED, NEEDED, Work
 from tinyml.settings.quantize_request import Request
 
 
@@ -68,6 +68,9 @@ def quantize(
     def made(wanted: Request) -> tuple[Prepared, Callable[[], Quantized]]:
         whole = _with_integer_loops(prepared, samples, wanted, opset, progress)
         work = Work(whole, samples, outside(wanted, whole), progress)
+        loops = {node.name for node in prepared.model.graph.node if node.op_type in LOOPS}
+        work.leave(loops & {*request.keep_float}, NAMED)
+        work.leave(loops & {*wanted.keep_float}, NEEDED)
         return whole, lambda: _result(work, tested)
 
     result = _with_better_loops(request, made)

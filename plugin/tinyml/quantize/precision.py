@@ -9,7 +9,7 @@ the types, integers are rescaled to integers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -22,6 +22,7 @@ from tinyml.ops.framework.quantization_facts import FLOAT, quantizing
 from tinyml.quantize.biases import without_channels
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.layers import FloatLayer
+from tinyml.quantize.loop_results import Integers
 
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
 
@@ -46,11 +47,15 @@ def int16_nodes(
     int16: Iterable[FloatLayer],
     never: Collection[str],
     states: Iterable[Remembered] = (),
+    given: Iterable[str] = (),
 ) -> set[str]:
-    """Nodes that compute on int16 if the activations around ``int16`` are; none of ``never``."""
+    """Nodes that compute on int16 if the activations around ``int16`` are; none of ``never``.
+
+    ``given`` tensors are int16 where they come from.
+    """
     pairs = [{state.input, state.output} for state in states]
     together = {node: layer.nodes for layer in layers for node in layer.nodes}
-    tensors: set[str] = set()
+    tensors = {name for name in given if name in ranges}
     for layer in int16:
         tensors |= {name for name in (*layer.inputs, layer.output) if name in ranges}
     while True:
@@ -92,11 +97,20 @@ class _Place:
             return INT16 if self.source.name in int16 else INT8
         return INT16 if self.wide else INT8
 
+    def takes(self, kind: np.dtype[Any], int16: Collection[str]) -> bool:
+        """Whether it can have this type where it comes from, and a reader wants it."""
+        possible = self.source is None or self.kind(int16) == kind
+        return possible and bool(self.wide if kind == INT16 else self.narrow)
+
 
 def overrides(
-    model: onnx.ModelProto, ranges: Ranges, int16: Collection[str], excluded: Collection[str]
+    model: onnx.ModelProto,
+    ranges: Ranges,
+    int16: Collection[str],
+    excluded: Collection[str],
+    given: Mapping[str, Integers],
 ) -> dict[str, list[Override]]:
-    """For all tensors that are not simply int8."""
+    """For all tensors that are not simply int8, or have the scale that a loop gives them."""
     constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
     result = {name: [_override(INT8, typed=True) | {"symmetric": True}] for name in without_channels(model)}
     wide = wide_states(model, ranges, excluded)
@@ -112,6 +126,10 @@ def overrides(
             others = place.narrow if kind == INT16 else place.wide
             if name in wide:
                 found, others = _override(INT16, (wide[name][0], 0)), others - wide[name][1]
+            elif name in given and place.takes(kind_of := given[name].dtype, int16):
+                meaning = (given[name].scale, given[name].zero_point)
+                kind, found = kind_of, _override(kind_of, meaning, typed=True)
+                others = place.narrow if kind == INT16 else place.wide
             if others:
                 found["convert"] = {
                     **_override(INT8 if kind == INT16 else INT16, typed=True),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from tinyml.quantize.precision import Precision
 from tinyml.quantize.prepare import LOOPS
 from tinyml.quantize.report import LOW_DECIBELS, LayerNoise, Remedy, Report
 from tinyml.quantize.sparsity import sparsity_of
-from tinyml.quantize.work import Work
+from tinyml.quantize.work import NAMED, NEEDED, Work
 
 REAL = {TensorProto.UNDEFINED, TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 """Types of tensors that a reader thinks of as real numbers; the first: nobody knows."""
@@ -156,15 +157,12 @@ class _Kinds:
         self.float16 = wanted.float16
         named = {layer.name for layer in chosen(work.layers, work.request.keep_float)}
         self.kept = {
-            node: "--keep-float names it" if layer.name in named else "--auto needs it"
-            for layer in wanted.floats
-            for node in layer.nodes
+            node: NAMED if layer.name in named else NEEDED for layer in wanted.floats for node in layer.nodes
         }
 
     def of(self, layer: FloatLayer) -> tuple[str, str]:
         if layer.op_type in LOOPS:
-            kind = "float16 weights" if self.work.stays_float else "int8"
-            return (kind, "") if layer.name in self.work.loops else ("float", f"no layer inside it is {kind}")
+            return self._of_loop(layer.name)
         if layer.name in self.whole:
             return self.whole[layer.name], ""
         if self.work.stays_float:
@@ -184,6 +182,16 @@ class _Kinds:
         if layer.name in self.floats:
             return "float", "it only moves numbers between float layers"
         return ("int16" if layer.name in self.int16 else "int8"), ""
+
+    def _of_loop(self, name: str) -> tuple[str, str]:
+        """The types of what it computes, the most frequent first; float only if there is no other."""
+        inside = self.work.loops[name].layers if name in self.work.loops else ()
+        small = ("int8", "int16", "float16")
+        kinds = Counter(layer.kind for layer in inside if layer.kind.startswith(small))
+        if kinds:
+            return ", ".join(kind for kind, _ in kinds.most_common()), ""
+        kind = "float16 weights" if self.work.stays_float else "int8"
+        return "float", self.work.why.get(name, f"no layer inside it is {kind}")
 
 
 def _warnings(

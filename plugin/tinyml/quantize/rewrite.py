@@ -16,6 +16,7 @@ from tinyml.ops.framework.quantization_facts import integer_operators
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.choices import choices_quantized
+from tinyml.quantize.loop_results import Integers
 from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
@@ -28,11 +29,16 @@ INT16_OPSET = 21
 
 
 def insert_qdq(
-    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str], int16: Collection[str] = ()
+    model: onnx.ModelProto,
+    ranges: Ranges,
+    excluded: Collection[str],
+    int16: Collection[str] = (),
+    given: Mapping[str, Integers] | None = None,
 ) -> onnx.ModelProto:
     """Weights int8, per channel and symmetric; activations int8 with a zero point, or int16 without.
 
     ``excluded`` nodes stay float, ``int16`` nodes read and write int16. Biases are int32.
+    Tensors in ``given`` have these integers, if their readers can take them.
     """
     session.require()
     from onnxruntime.quantization import QuantType
@@ -52,7 +58,7 @@ def insert_qdq(
         copy.CopyFrom(model)
         drop_unread_states(copy)
         hidden = hide_activations(copy, ranges, excluded, int16)
-        told = overrides(copy, ranges, int16, excluded)
+        told = overrides(copy, ranges, int16, excluded, given or {})
         some_int16 = bool(int16 or wide_states(copy, ranges, excluded))
         quantizer = Quantizer(
             save_and_reload_model_with_shape_infer(copy),

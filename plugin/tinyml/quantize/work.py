@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
 import onnx
@@ -25,6 +25,7 @@ from tinyml.quantize.forests import shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, find_layers, in_float_surroundings
 from tinyml.quantize.linear import Linear, linear_layers
+from tinyml.quantize.loop_results import kept_scales, results_of
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.open_outputs import open_outputs
 from tinyml.quantize.precision import Precision, int16_nodes
@@ -49,6 +50,7 @@ ROUNDS = 4
 EXCEPTION = "with these attributes it has no integer form"
 LARGE_CELLS = "its cells are larger than int16 holds with enough precision"
 LARGE_RESET_SUMS = f"what its reset gate multiplies exceeds {LIMIT:g}, where int8 layers cut it off"
+NAMED, NEEDED = "--keep-float names it", "--auto needs it"
 NO_KERNEL = "the compiler has no integer kernel for it here"
 
 
@@ -159,9 +161,14 @@ class Work:
         ranges = self.basis.ranges
         key = (id(self.basis.model), id(ranges), floats, int16)
         if self._plain is None or self._plain[0] != key:
-            together = shared(self.basis.model, ranges, floats, self.states)
-            self._plain = key, insert_qdq(self.basis.model, together, floats, int16)
+            self._plain = key, self._inserted(floats, int16)
         return self._plain[1]
+
+    def _inserted(self, floats: Collection[str], int16: Collection[str]) -> onnx.ModelProto:
+        model, ranges = self.basis.model, self.basis.ranges
+        together = shared(model, ranges, floats, self.states)
+        given = kept_scales(model, ranges, floats, self.states)
+        return insert_qdq(model, together, floats, int16, given)
 
     def find_integer_forms(self, kept: Sequence[FloatLayer]) -> None:
         """Exclude layers that the compiler would compute in float anyway."""
@@ -176,8 +183,7 @@ class Work:
         """Nodes whose integer form supports only int8, found by making everything int16 once."""
         if self._int8_only is None:
             everything = {node.name for node in self.original.graph.node} - self.float_anyway
-            together = shared(self.basis.model, self.basis.ranges, self.float_anyway, self.states)
-            model = insert_qdq(self.basis.model, together, self.float_anyway, everything)
+            model = self._inserted(self.float_anyway, everything)
             self._int8_only = frozenset(float_nodes(model) & everything)
         return self._int8_only
 
@@ -200,10 +206,11 @@ class Work:
     def int16(self, wanted: Precision) -> frozenset[str]:
         """Nodes that compute on int16."""
         layers = (*wanted.int16, *(self.widened() if self.all_int16 else ()))
-        if not layers:
+        given = [name for name, one in results_of(self.original).items() if one.bits == 16]
+        if not layers and not given:
             return frozenset()
         never, ranges = self.floats(wanted) | self.narrow(), self.basis.ranges
-        return frozenset(int16_nodes(self.original, ranges, self.layers, layers, never, self.states))
+        return frozenset(int16_nodes(self.original, ranges, self.layers, layers, never, self.states, given))
 
     def candidates(self) -> list[FloatLayer]:
         """The layers whose type is a choice."""
