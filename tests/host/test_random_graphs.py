@@ -27,6 +27,8 @@ FOUND: tuple[Recipe, ...] = (
     Recipe("qop_u8", 1, 8, 3, (209201782, 453930524, 169115091)),
     Recipe("qop_u8", 1, 1, 1, (785757813, 461493659)),
     Recipe("qop_u8", 1, 1, 1, (523958651, 1025419933)),
+    # a loop of which nothing is read, which `quantize` wrote as a Loop without outputs
+    Recipe("quantised_loop", 8, 9, 7, (289577349,)),
 )
 """What was wrong once. The faults are also cases of tests/ops, which do not depend on the generator."""
 

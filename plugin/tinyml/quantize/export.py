@@ -39,6 +39,8 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
 
 def _write(graph: Graph, out: OnnxWriter) -> None:
     for node in graph.nodes:
+        if not node.outputs:
+            continue  # a loop of which nothing is read
         layer = graph.layer(node)
         out.scope = node.name.split(";")[0]  # TFLite joins the names of fused layers
         names = []
