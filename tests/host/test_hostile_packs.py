@@ -15,7 +15,7 @@ from tinyml.harness import find_machine
 
 PACKS = 200_000 if is_deep() else 10_000
 CALLS = 1_000_000 if is_deep() else 60_000
-ACCEPTED, WRONG_SUM, POSITION, CALL, OLD = 0, -6, -15, -27, -29
+ACCEPTED, WRONG_SUM, POSITION, CALL = 0, -6, -15, -27
 
 
 def test_packs_under_sanitizers() -> None:
@@ -23,7 +23,6 @@ def test_packs_under_sanitizers() -> None:
     counts = campaign("host", seed=34, first=0, count=PACKS)
     assert sum(counts.values()) == PACKS
     assert all(counts[error] > PACKS // 100 for error in (ACCEPTED, WRONG_SUM, POSITION, CALL)), counts
-    assert counts[OLD] or not is_deep(), counts  # few packs have a kernel that changed
 
 
 def test_rules_under_sanitizers() -> None:

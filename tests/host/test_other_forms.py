@@ -16,7 +16,7 @@ from tinyml.cores.targets import Target
 from tinyml.emit.model import Provenance
 from tinyml.ir import Graph, Quant
 from tinyml.ir.interpreter import interpret
-from tinyml.memory import placement
+from tinyml.memory import other_forms, placement
 from tinyml.memory.other_forms import Choose, with_other_forms
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
@@ -152,3 +152,17 @@ def test_all_forms_of_groups_give_the_same_outputs(kind: str) -> None:
 def test_weights_with_a_zero_point_are_not_joined() -> None:
     (layer,) = grouped(4, 2, 1, zero=5).layers()
     assert not list(layer.op.other_forms(layer))
+
+
+def test_layers_without_figures_count_in_what_code_must_save(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a layer beside them would seem to be most of the run."""
+    graph = graph_of(4)
+    known = other_forms._spent
+
+    def of_first(one: Selected, target: Target) -> float | None:
+        return known(one, target) if one.layer.input(0).shape[3] == 1 else None
+
+    monkeypatch.setattr(other_forms, "_spent", of_first)
+    assert "depthwise" in kernel(graph)
+    monkeypatch.setattr(other_forms, "UNKNOWN", 10_000)
+    assert "depthwise" not in kernel(graph)

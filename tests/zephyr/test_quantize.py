@@ -48,7 +48,7 @@ def test_the_build_makes_the_model_int8(build: Build) -> None:
     source = build.generated("digits.c")
     assert "int8 calibrated on calib.npz, method minmax, int16 dense" in source
     assert "tinyml_dense_s16" in source
-    assert re.search(r"tinyml_conv\w*_s8\(|arm_convolve", source)
+    assert re.search(r"tinyml_(conv|depthwise)\w*_s8\(|arm_convolve", source)
     assert "conv_f32" not in source
 
 

@@ -24,6 +24,9 @@ CLEARLY = 0.9
 CODE_OF_A_PERCENT = 64
 """Bytes of code that may be linked for each percent of a run that is saved."""
 
+UNKNOWN = 5
+"""Instructions of a multiplication in layers whose kernels have no figures."""
+
 Form = tuple[Node, Sequence[Tensor]]
 Choose = Callable[[Graph], Sequence[Selected]]
 """Selects the kernels of a graph."""
@@ -59,7 +62,9 @@ def with_other_forms(
     saved = sum((spent[step] or 0) - then for step, (then, *_) in best.items())
     mixed = [best[step][1] if step in best else one for step, one in enumerate(chosen)]
     grown = _code_bytes(mixed, target) - _code_bytes(chosen, target)
-    if not any_code and grown * sum(one or 0 for one in spent) > 100 * saved * CODE_OF_A_PERCENT:
+    layers = zip(chosen, spent, strict=True)
+    total = sum(UNKNOWN * one.layer.op.macs(one.layer) if now is None else now for one, now in layers)
+    if not any_code and grown * total > 100 * saved * CODE_OF_A_PERCENT:
         return None
     return _in_place(graph, {step: form for step, (*_, form) in best.items()})
 

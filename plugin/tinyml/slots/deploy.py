@@ -52,6 +52,7 @@ REASONS = {
     26: "the firmware lacks a kernel of the model (CONFIG_TINYML_PLAYER_KERNELS)",
     27: "a call of the model would leave its memory",
     28: "the model does more work than it states, or than the firmware allows",
+    29: "the pack was made for older kernels than those of the firmware: pack the model again",
 }
 """enum tinyml_slot_error in words, by its number without the sign."""
 
