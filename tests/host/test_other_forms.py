@@ -163,6 +163,7 @@ def test_layers_without_figures_count_in_what_code_must_save(monkeypatch: pytest
         return known(one, target) if one.layer.input(0).shape[3] == 1 else None
 
     monkeypatch.setattr(other_forms, "_spent", of_first)
+    monkeypatch.setattr(other_forms, "ROUGH", {"macs": 1.0})
     assert "depthwise" in kernel(graph)
-    monkeypatch.setattr(other_forms, "UNKNOWN", 10_000)
+    monkeypatch.setattr(other_forms, "ROUGH", {"macs": 10_000.0})
     assert "depthwise" not in kernel(graph)

@@ -8,13 +8,9 @@ from pathlib import Path
 
 from tinyml.base.errors import TinymlError
 from tinyml.cost.estimate import estimate_for
-from tinyml.ops.framework.kernel_costs import weighted
+from tinyml.ops.framework.kernel_costs import ROUGH, weighted
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import Compiled, ModelFile, Options, compile_built, read_graph
-
-WIDE = {"macs": 5.0, "outputs": 150.0}
-"""Instructions of layers on int16, of which there are no fitted figures: of a dense layer and two
-convolutions, counted on a Cortex-M3 and a Cortex-M4 in QEMU. Coarse, but float and int8 are far away."""
 
 WIDE_KERNELS = ("tinyml_conv_s16", "tinyml_dense_s16")
 
@@ -37,4 +33,4 @@ def _instructions(compiled: Compiled) -> int | None:
     if found is None or not {*found.unmeasured} <= {*WIDE_KERNELS}:
         return None
     wide = [chosen.layer for chosen in compiled.selected if chosen.kernel.name in found.unmeasured]
-    return sum(found.layers.values()) + round(sum(weighted(WIDE, work(layer)) for layer in wide))
+    return sum(found.layers.values()) + round(sum(weighted(ROUGH, work(layer)) for layer in wide))

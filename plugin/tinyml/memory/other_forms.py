@@ -15,17 +15,15 @@ from dataclasses import replace
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer, Node, Tensor
-from tinyml.memory.select import Selected, memory_bytes
-from tinyml.ops.framework.kernel_costs import by_loops, instructions
+from tinyml.memory.select import Selected, code_bytes, memory_bytes
+from tinyml.ops.framework.kernel_costs import ROUGH, by_loops, instructions, weighted
+from tinyml.ops.framework.work import work
 
 CLEARLY = 0.9
 """The part of a layer's instructions that another form may take: figures are not exact."""
 
 CODE_OF_A_PERCENT = 64
 """Bytes of code that may be linked for each percent of a run that is saved."""
-
-UNKNOWN = 5
-"""Instructions of a multiplication in layers whose kernels have no figures."""
 
 Form = tuple[Node, Sequence[Tensor]]
 Choose = Callable[[Graph], Sequence[Selected]]
@@ -61,9 +59,9 @@ def with_other_forms(
         return None
     saved = sum((spent[step] or 0) - then for step, (then, *_) in best.items())
     mixed = [best[step][1] if step in best else one for step, one in enumerate(chosen)]
-    grown = _code_bytes(mixed, target) - _code_bytes(chosen, target)
+    grown = code_bytes(mixed, target) - code_bytes(chosen, target)
     layers = zip(chosen, spent, strict=True)
-    total = sum(UNKNOWN * one.layer.op.macs(one.layer) if now is None else now for one, now in layers)
+    total = sum(weighted(ROUGH, work(one.layer)) if now is None else now for one, now in layers)
     if not any_code and grown * total > 100 * saved * CODE_OF_A_PERCENT:
         return None
     return _in_place(graph, {step: form for step, (*_, form) in best.items()})
@@ -94,8 +92,3 @@ def _spent(one: Selected, target: Target) -> float | None:
 def _bytes(one: Selected, target: Target) -> int:
     """What the arena holds while the layer runs, at least."""
     return one.layer.input(0).bytes + memory_bytes(one.kernel, one.layer, target)
-
-
-def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
-    functions = {name for one in chosen for name in one.kernel.functions(one.layer)}
-    return core_data.linked_bytes(target.name, functions)

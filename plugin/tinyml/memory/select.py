@@ -247,11 +247,11 @@ def _sharing_code(
 ) -> tuple[Selected, ...]:
     """Replace one kernel after the other by others, in all of its layers, as long as less code is linked."""
     others = [list(rivals(one.kernel, one.layer, target, libraries, slower)) for one in chosen]
-    best, size = list(chosen), _code_bytes(chosen, target)
+    best, size = list(chosen), code_bytes(chosen, target)
     while True:
         limits.check_time()
         smaller = [
-            (_code_bytes(other, target), other)
+            (code_bytes(other, target), other)
             for name in dict.fromkeys(one.kernel.name for one in best)
             for other in _without(name, best, others, target)
         ]
@@ -275,7 +275,8 @@ def _without(
             ]
 
 
-def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
+def code_bytes(chosen: Sequence[Selected], target: Target) -> int:
+    """What the kernels link, shared parts once."""
     functions = (name for one in chosen for name in one.kernel.functions(one.layer))
     return core_data.linked_bytes(target.name, functions)
 

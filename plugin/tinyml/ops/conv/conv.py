@@ -62,9 +62,6 @@ from tinyml.ops.weighted.records import (
 from tinyml.ops.weighted.walked import outputs_of, windows_of
 from tinyml.ops.weighted.weighted import Weighted
 
-JOINED_GROWTH = 1.25
-"""Of weights that are stored with zeros, beside some bytes."""
-
 
 def whole_groups(layer: Layer[Conv]) -> bool:
     """The number of groups must divide the output channels, and groups x weight channels must equal the input
@@ -135,7 +132,10 @@ class Conv(Convolution):
             yield op, (x, Tensor.constant(f"{weights.name}/{layer.name}", turned, quant), *bias)
         if self.groups == 1 or any(weights.quant.zero_points):
             return
-        for count in joined_groups.counts(self.groups, values.size, JOINED_GROWTH)[1:]:
+        counts = joined_groups.counts(
+            self.groups, values.size, joined_groups.GROWTH, lambda n: n * values.size
+        )
+        for count in counts[1:]:
             wide = joined_groups.side_by_side(values, self.groups, count)
             name = f"{weights.name}/{layer.name}/{count}"
             joined = replace(self, groups=self.groups // count, joined=self.joined * count)

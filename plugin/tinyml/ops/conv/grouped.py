@@ -13,7 +13,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.conv.joined_groups import Joining, groups_of, joined, together
+from tinyml.ops.conv.joined_groups import GROWTH, Joining, groups_of, joined, together
 from tinyml.ops.conv.streamed import ConvDsp, ConvInt8, ConvPairs
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.framework.work import Work
@@ -72,7 +72,7 @@ def _helium_instructions(taps: int, channels: int, filters: int) -> float:
     return 180 + vectors * 56 + -(-filters // 4) * (60 + 28 * vectors) + (40 if filters % 4 else 0)
 
 
-DSP = Joining(column_elements, _dsp_instructions, 1.25)
+DSP = Joining(column_elements, _dsp_instructions, GROWTH)
 HELIUM = Joining(lambda taps, channels: taps * channels, _helium_instructions, 2)
 
 

@@ -15,6 +15,9 @@ from tinyml.ops.conv.convolution import Convolution
 MORE_BYTES = 1024
 """Weights of zero that joined groups may add, beside a part of the weights."""
 
+GROWTH = 1.25
+"""What the weights may become, beside these bytes, without vectors."""
+
 
 def groups_of(layer: Layer[Convolution]) -> int:
     return int(layer.input(0).shape[3] // layer.input(1).shape[3])
@@ -36,10 +39,13 @@ def together(layer: Layer[Convolution], joining: Joining) -> int:
     """
     outs, height, width, channels = layer.input(1).shape
     taps, groups = height * width, groups_of(layer)
-    most = outs * taps * channels * joining.growth + MORE_BYTES
-    choices = [n for n in range(1, groups + 1) if groups % n == 0]
-    fitting = [n for n in choices if outs * joining.elements(taps, n * channels) <= most]
-    return min(fitting or [1], key=lambda n: joining.instructions(taps, n * channels, n * outs // groups) / n)
+    choices = counts(
+        groups,
+        outs * taps * channels,
+        joining.growth,
+        lambda n: outs * joining.elements(taps, n * channels),
+    )
+    return min(choices or [1], key=lambda n: joining.instructions(taps, n * channels, n * outs // groups) / n)
 
 
 def joined(layer: Layer[Convolution], joining: Joining) -> tuple[Array, int]:
@@ -59,7 +65,7 @@ def side_by_side(filters: Array, groups: int, count: int) -> Array:
     return wide.reshape(outs, height, width, count * channels)
 
 
-def counts(groups: int, weight_bytes: int, growth: float) -> list[int]:
-    """How many groups may be joined, so that the weights do not grow beyond the limit."""
+def counts(groups: int, weight_bytes: int, growth: float, stored: Callable[[int], int]) -> list[int]:
+    """How many groups may be joined, so that the bytes that are ``stored`` do not grow beyond the limit."""
     most = weight_bytes * growth + MORE_BYTES
-    return [n for n in range(1, groups + 1) if groups % n == 0 and weight_bytes * n <= most]
+    return [n for n in range(1, groups + 1) if groups % n == 0 and stored(n) <= most]

@@ -22,6 +22,10 @@ from tinyml.ops.framework.work import Work, work
 Figures = Mapping[str, float]
 """What one of each kind of work costs."""
 
+ROUGH: Figures = {"macs": 5.0, "outputs": 150.0}
+"""Of layers whose kernel has no figures: a dense layer and two convolutions on int16, counted on a Cortex-M3
+and a Cortex-M4 in QEMU. Coarse, but float and int8 are far away."""
+
 
 def instructions(kernel: Kernel[Any], layer: Layer, target: Target) -> float | None:
     """By the sizes of a layer, which all rivals have figures of; None if the kernel was never measured."""
