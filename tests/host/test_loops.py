@@ -127,12 +127,12 @@ def test_a_subgraph_interprets_bytes_in_its_own_way() -> None:
     np.testing.assert_array_equal(interpret(graph, {"a": x})["y"], x)
 
 
+def tensor(name: str, kind: int, *shape: int) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
 def onnx_loop(most: int | None) -> onnx.ModelProto:
     """sum += x of row i; the sums are collected too."""
-
-    def tensor(name: str, kind: int, *shape: int) -> Any:
-        return helper.make_tensor_value_info(name, kind, shape)
-
     nodes = [
         helper.make_node("Gather", ["x", "i"], ["row"], axis=0),
         helper.make_node("Add", ["sum", "row"], ["next"]),
@@ -198,3 +198,48 @@ def test_rows_of_no_step(begins: bool, tmp_path: Path) -> None:
     for name, wanted in zip(("total", "sums", "joined"), answers(model, {"x": ROWS}), strict=True):
         assert found[name].shape == wanted.shape
         np.testing.assert_array_equal(found[name], wanted)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_scan_over_nothing(axis: int, tmp_path: Path) -> None:
+    """The state stays as it is, and nothing is collected. onnxruntime does not run such a model."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "part"], ["s2"]), helper.make_node("Abs", ["s2"], ["row"])],
+        "body",
+        [tensor("s", TensorProto.FLOAT, 2), tensor("part", TensorProto.FLOAT, 2)],
+        [tensor("s2", TensorProto.FLOAT, 2), tensor("row", TensorProto.FLOAT, 2)],
+    )
+    nodes = [
+        helper.make_node("Slice", ["x", "from", "from"], ["nothing"]),
+        helper.make_node(
+            "Scan",
+            ["start", "nothing"],
+            ["end", "rows"],
+            body=body,
+            num_scan_inputs=1,
+            scan_output_axes=[axis],
+        ),
+        helper.make_node("Concat", ["rows", "x" if axis == 0 else "start2"], ["joined"], axis=axis),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [tensor("x", TensorProto.FLOAT, 3, 2), tensor("start", TensorProto.FLOAT, 2)],
+        [
+            tensor("end", TensorProto.FLOAT, 2),
+            tensor("rows", TensorProto.FLOAT, *((0, 2) if axis == 0 else (2, 0))),
+            helper.make_tensor_value_info("joined", TensorProto.FLOAT, None),
+        ],
+        [
+            numpy_helper.from_array(np.asarray([1], np.int64), "from"),
+            numpy_helper.from_array(np.ones((2, 1), np.float32), "start2"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx")
+    made = compile_model(tmp_path / "m.onnx", Options("m", "host"))
+    start = np.array([3, -7], np.float32)
+    (found,) = harness.run_files(made.files, "host", [{"x": ROWS, "start": start}]).outputs
+    np.testing.assert_array_equal(found["end"], start)
+    assert found["rows"].shape == ((0, 2) if axis == 0 else (2, 0))
+    np.testing.assert_array_equal(found["joined"], ROWS if axis == 0 else np.ones((2, 1)))

@@ -183,10 +183,12 @@ def test_estimates_count_every_turn() -> None:
 def test_messages_name_a_scan_without_a_name() -> None:
     """As Netron shows it: by its first output."""
     model = models.gated_scan(3)
-    model.graph.node[0].name = ""
-    model.graph.input.remove(next(value for value in model.graph.input if value.name == "xs"))
-    model.graph.initializer.append(
-        onnx.numpy_helper.from_array(np.zeros((0, 1, models.WIDTH), np.float32), "xs")
-    )
-    with pytest.raises(ModelError, match="Scan node 'hn': its sequences have 0 steps"):
+    scan = model.graph.node[0]
+    scan.name = ""
+    scan.input.append("others")
+    model.graph.input.append(onnx.helper.make_tensor_value_info("others", onnx.TensorProto.FLOAT, (2, 1)))
+    attributes = {a.name: a for a in scan.attribute}
+    attributes["num_scan_inputs"].i += 1
+    attributes["body"].g.input.append(onnx.helper.make_tensor_value_info("o", onnx.TensorProto.FLOAT, (1,)))
+    with pytest.raises(ModelError, match="Scan node 'hn': its sequences have 3, 2 steps, not one length"):
         importers.read(models.file(model))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tinyml.base.errors import TinymlError, ToolError
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.base.progress import Progress, silent
 from tinyml.compare import bisect, double
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, state_step_of, step_of
 from tinyml.compare.in_numpy import InNumpy
@@ -100,6 +101,7 @@ def check(
     choice: str = "auto",
     steps: float | None = None,
     relative: float | None = None,
+    progress: Progress = silent,
 ) -> Verdict:
     """Run ``samples`` one after the other on ``place`` and compare; explain a difference if there is one.
 
@@ -111,10 +113,11 @@ def check(
     """
     reference = find_reference(_reference_file(model), model.imported, choice)
     graph = model.compiled.graph
+    progress(f"the C, on {place.name}", 0, 1)
     result = place.run(model.compiled.files, samples)
-    answers = [
-        _as_compiled(answer, graph) for answer in reference.run(fitting(model.imported, graph, samples))
-    ]
+    progress(f"the C, on {place.name}", 1, 1)
+    given = fitting(model.imported, graph, samples)
+    answers = [_as_compiled(answer, graph) for answer in reference.run(given, progress)]
     by_default = 0 if model.file.is_tflite and reference.exact else 1
     hybrid = HYBRID in model.imported.notes and not reference.exact
     if hybrid and relative is None:
@@ -134,13 +137,14 @@ def check(
     verdict = Verdict(reference.name, note, reference.hint)
     _fill(verdict, graph, result.outputs, answers, sizes, limits)
     if relative is None and not verdict.fine:
-        given = fitting(model.imported, graph, samples)
+        progress("limits from 64-bit floats", 0, 1)
         wider = double.limit(model.imported, given)
         limits = [replace(tolerance, relative=max(tolerance.relative, wider)) for tolerance in limits]
         _fill(verdict, graph, result.outputs, answers, sizes, limits)
     if verdict.equal < verdict.values and not verdict.note:
-        verdict.note = reference.note(model.imported, fitting(model.imported, graph, samples), answers)
+        verdict.note = reference.note(model.imported, given, answers)
     if not verdict.fine:
+        progress("the search for the cause", 0, 1)
         limit = max(limits, key=lambda t: t.relative)
         is_numpy = isinstance(reference, Numpy)
         verdict.causes = list(_causes(model, place, samples, answers, sizes, limit, is_numpy))

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tinyml.base.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ModelError, ToolError
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.base.progress import Progress, silent
 from tinyml.compare.growing_caches import GrowingCaches
 from tinyml.compare.litert_dense import with_their_dense_layers
 from tinyml.importers.growing_states import growing_model
 from tinyml.importers.states import states_of
 from tinyml.ir import Array, Graph, Node
-from tinyml.ir.interpreter import initial_state, interpret
+from tinyml.ir.interpreter import Interpreter, initial_state, interpret
 from tinyml.ops.framework.registration import is_from_outside
 from tinyml.ops.indexing.tensor_scatter import TensorScatter
 from tinyml.ops.reduce.reduce import Reduce
@@ -53,9 +54,18 @@ class Reference(ABC):
     exact: bool  # integer models must agree to the last bit
     hint: str = ""  # how to get a better one
 
-    @abstractmethod
-    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
+    def run(self, samples: Sequence[Mapping[str, Array]], progress: Progress = silent) -> list[Answer]:
         """Consecutive runs; inputs by the names that the imported graph gives them."""
+        progress(self.name, 0, len(samples))
+        found: list[Answer] = []
+        for answer in self.answers(samples):
+            found.append(answer)
+            progress(self.name, len(found), len(samples))
+        return found
+
+    @abstractmethod
+    def answers(self, samples: Sequence[Mapping[str, Array]]) -> Iterator[Answer]:
+        """One run after the other."""
 
     def note(self, graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer]) -> str:
         """Why ``answers`` are not equal to ours: a cause that was checked, or nothing."""
@@ -72,11 +82,11 @@ class Numpy(Reference):
         self.graph = graph
         self.name = name or self.name
 
-    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
-        return [
-            Answer([values[name] for name in self.graph.outputs], {})
-            for values in interpret(self.graph, samples)
-        ]
+    def answers(self, samples: Sequence[Mapping[str, Array]]) -> Iterator[Answer]:
+        machine = Interpreter(self.graph)
+        for sample in samples:
+            values = machine.run(sample)
+            yield Answer([values[name] for name in self.graph.outputs], {})
 
 
 class OnnxRuntime(Reference):
@@ -105,13 +115,15 @@ class OnnxRuntime(Reference):
         }
         self.session = Session(model, [*self.inner.values()])
 
-    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
-        answers = []
+    def answers(self, samples: Sequence[Mapping[str, Array]]) -> Iterator[Answer]:
         state = self.first
         caches = None if self.growing is None else GrowingCaches(self.model, self.growing, self.first)
         for sample in samples:
             rows = {} if caches is None else caches.feed(sample, self.steps)
-            results = self.session.run({**sample, **state, **rows})
+            try:
+                results = self.session.run({**sample, **state, **rows})
+            except ModelError as error:
+                raise ModelError(error.message, "--reference numpy does without onnxruntime") from None
             found = {name: _array(value) for name, value in results.items()}
             if caches is not None:
                 caches.take(found)
@@ -124,8 +136,7 @@ class OnnxRuntime(Reference):
                     "--reference numpy",
                 )
             outputs = self.graph.padded([found[name] for name in self.outputs])
-            answers.append(Answer(outputs, inner))
-        return answers
+            yield Answer(outputs, inner)
 
 
 def _rows_of_a_run(graph: Graph) -> int:
@@ -193,8 +204,7 @@ class LiteRt(Reference):
             by_name = {detail["name"]: detail for detail in self.outputs}
             self.outputs = [by_name[name] for name in file.outputs]
 
-    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
-        answers = []
+    def answers(self, samples: Sequence[Mapping[str, Array]]) -> Iterator[Answer]:
         for sample in samples:
             for detail, name in self.inputs:
                 self.model.set_tensor(detail["index"], sample[name].reshape(detail["shape"]))
@@ -206,8 +216,7 @@ class LiteRt(Reference):
                     "check how the model was converted; --reference numpy does without ai-edge-litert",
                 ) from None
             outputs = [self.model.get_tensor(d["index"]).copy() for d in self.outputs]
-            answers.append(Answer(self.graph.padded(outputs), self._inner()))
-        return answers
+            yield Answer(self.graph.padded(outputs), self._inner())
 
     def note(self, graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer]) -> str:
         theirs = with_their_dense_layers(graph)

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 
 from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.importers.attempt import Attempt
-from tinyml.importers.rolling import Outline, Turn, along, passed_on, rolled
+from tinyml.importers.rolling import Outline, Turn, along, part_type, passed_on, rolled
 from tinyml.importers.unrolling import MOST_STEPS
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
@@ -48,12 +49,12 @@ def read(
     ]
     backwards = [bool(d) for d in attributes.get("scan_input_directions", [0] * count)]
     steps = sequences[0].shape[axes[0]]
-    if any(x.shape[axis] != steps for axis, x in zip(axes, sequences, strict=True)) or not steps:
+    if any(x.shape[axis] != steps for axis, x in zip(axes, sequences, strict=True)):
         lengths = ", ".join(str(x.shape[axis]) for axis, x in zip(axes, sequences, strict=True))
-        raise ModelError(
-            f"Scan node {build.scope!r}: its sequences have {lengths} steps, not one length of at least 1"
-        )
+        raise ModelError(f"Scan node {build.scope!r}: its sequences have {lengths} steps, not one length")
     outputs = len(node.output) - len(states)
+    if not steps:
+        return [*states, *_no_rows(build, attributes, body, states, sequences, axes, outputs, attempt)]
     backwards_out = [bool(d) for d in attributes.get("scan_output_directions", [0] * outputs)]
     outline = Outline(
         [x for i, x in enumerate(states) if i not in fixed],
@@ -79,6 +80,31 @@ def read(
         raise UnsupportedError(f"a Scan over {steps} steps is too long", hint)
     build.longest_loop = max(build.longest_loop, steps)
     return _unrolled(build, attributes, body, states, sequences, axes, backwards, steps)
+
+
+def _no_rows(
+    build: Builder,
+    attributes: dict[str, Any],
+    body: Body,
+    states: Sequence[Tensor],
+    sequences: Sequence[Tensor],
+    axes: Sequence[int],
+    outputs: int,
+    attempt: Attempt,
+) -> list[Tensor]:
+    """What a Scan without steps collects; a step on trial tells what rows are."""
+    pairs = zip(sequences, axes, strict=True)
+    parts = [build.tensor(f"{build.scope}/part", part_type(x, axis)) for x, axis in pairs]
+    rows = [row.type for row in body([*states, *parts])[len(states) :]]
+    attempt.undo()
+    if len(rows) != outputs:
+        raise ModelError(f"Scan node {build.scope!r} has {outputs} rows, and its body computes {len(rows)}")
+    found = []
+    for row, place in zip(rows, attributes.get("scan_output_axes", [0] * outputs), strict=True):
+        axis = from_front(int(place), len(row.shape) + 1)
+        shape = (*row.shape[:axis], 0, *row.shape[axis:])
+        found.append(build.constant(np.zeros(shape, row.dtype.numpy), quant=row.quant))
+    return found
 
 
 def _turn(

@@ -191,7 +191,7 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
     effects = [len(kept) for kept in (build.updates, build.own_states)]
     carried = [build.tensor(f"{scope}/carried", x.type) for x in outline.first]
     sequences = zip(outline.sequences, outline.axes, strict=True)
-    parts = [build.tensor(f"{scope}/part", _part_type(*sequence)) for sequence in sequences]
+    parts = [build.tensor(f"{scope}/part", part_type(*sequence)) for sequence in sequences]
     turn = outline.read(carried, parts)
     fits = len(turn.carried) == len(carried) and all(
         (new.shape, new.dtype) == (old.shape, old.dtype)
@@ -215,7 +215,7 @@ def _read(build: Builder, outline: Outline) -> _Body | None:
     return _Body(nodes, dict(build.tensors), carried, parts, turn, learned)
 
 
-def _part_type(sequence: Tensor, axis: int) -> TensorType:
+def part_type(sequence: Tensor, axis: int) -> TensorType:
     shape = sequence.shape
     return TensorType((*shape[:axis], *shape[axis + 1 :]), sequence.dtype, sequence.quant)
 

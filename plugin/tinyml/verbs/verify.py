@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tinyml.ir import Array, Graph
 
 EXIT_DIFFERS = 3
+MANY_TURNS = 1_000_000  # of loops, in all runs together: onnxruntime takes some seconds at least
 
 
 class Verify(Verb):
@@ -89,6 +90,7 @@ class Verify(Verb):
         from tinyml.datasets.generated_samples import generated
         from tinyml.datasets.model_inputs import load_samples
         from tinyml.ops.shared.real import HYBRID  # which the verdict explains itself
+        from tinyml.verbs.progress import Bars
 
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
@@ -104,7 +106,11 @@ class Verify(Verb):
             )
             if args.against:
                 return _against(args, model, place, samples, console)
-            verdict = check.check(model, place, samples, args.reference, args.steps, args.tolerance)
+            _note_turns(graph, len(samples), console)
+            with Bars() as bars:
+                verdict = check.check(
+                    model, place, samples, args.reference, args.steps, args.tolerance, bars.advance
+                )
             return _show(verdict, place.name, console)
 
 
@@ -122,6 +128,21 @@ def _place(chosen: Placed, graph: Graph, console: Console) -> Runner:
         soft_wrap=True,
     )
     return InNumpy(graph)
+
+
+def _note_turns(graph: Graph, samples: int, console: Console) -> None:
+    """Why nothing may be printed for a while: references take microseconds for each layer of each turn."""
+    from tinyml.ops.framework.loop import turns
+
+    found = turns(graph)
+    if found * samples >= MANY_TURNS:
+        console.print(
+            f"note: {samples} runs with {found:,} turns of loops in each: the reference may take minutes, and "
+            "the search for the cause of a difference, in numpy, may take ten times as long; --samples 1, or "
+            "--input with one row, is a single run",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _show(verdict: Verdict, machine: str, console: Console) -> int:

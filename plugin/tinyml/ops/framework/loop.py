@@ -123,3 +123,9 @@ class Loop(Op):
 
     def macs(self, layer: Layer) -> int:
         return self.steps * sum(part.op.macs(part) for part in self.body.layers())
+
+
+def turns(graph: Graph) -> int:
+    """The turns of all loops in one run at most, those of inner loops in each turn of outer ones."""
+    ops = (node.op for node in graph.nodes)
+    return sum(op.steps * (1 + turns(op.body)) for op in ops if isinstance(op, Loop))
