@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,12 @@ from tinyml.player.choice import chosen
 from tinyml.projects.cmake import calls
 from tinyml.projects.edit import remove_model
 from tinyml.projects.manifest import parse
-from tinyml.slots import container, data_pack
+from tinyml.slots import container, data_pack, firmware
 from tinyml.slots.data_pack import pack_data
 from tinyml.slots.data_reading import read_data
 from tinyml.slots.data_text import describe
 from tinyml.slots.families import DSP, HELIUM, PLAIN, RISCV, choose, parse_families, playable_by
+from tinyml.slots.firmware import kernels_of_firmware
 from tinyml.slots.playing import played_on
 from tinyml.slots.version import Version
 from tinyml.verbs.cli import main
@@ -127,7 +129,6 @@ def test_the_key_player() -> None:
     "word, advice",
     [
         ("conw", "did you mean conv"),
-        ("wake_word.tmodel", "name the .onnx or .tflite file"),
         ("conv,dense", "name them one by one, as in: conv dense"),
     ],
 )
@@ -139,9 +140,41 @@ def test_words_that_are_no_kernels(word: str, advice: str) -> None:
 
 
 def test_the_key_player_in_cmake(tmp_path: Path) -> None:
-    (tmp_path / "tinyml.yaml").write_text("player: [conv, x.onnx]\n")
+    (tmp_path / "tinyml.yaml").write_text("player: [conv, x.onnx, y.tmodel]\n")
     said = calls(tmp_path / "tinyml.yaml")
-    assert f"TINYML_PLAYER_KERNELS [=[conv]=] [=[{tmp_path.as_posix()}/x.onnx]=])" in said
+    folder = tmp_path.as_posix()
+    assert f"TINYML_PLAYER_KERNELS [=[conv]=] [=[{folder}/x.onnx]=] [=[{folder}/y.tmodel]=])" in said
+
+
+@pytest.mark.parametrize("core", ["host", "cortex-m4", "cortex-m55"])
+def test_the_player_of_a_pack(core: str, pack: Path, tmp_path: Path) -> None:
+    """It has the kernels that the image for the core calls, no others but those of every player."""
+    family = {"host": PLAIN, "cortex-m4": DSP, "cortex-m55": DSP}[core]
+    needed = set(read_data(container.load(pack).images[family.name]).kernels)
+    target = find_target(core)
+    found = kernels_of_firmware([pack.name], core, pack.parent)
+    assert found == chosen(target, [], needed)
+    assert needed - set(chosen(target, []))
+    assert kernels_of_firmware([pack.name, "pool"], core, pack.parent) == chosen(target, ["pool"], needed)
+    assert main(["player", str(pack), "--target", core, "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "sources.txt").is_file()
+
+
+def test_the_player_of_a_pack_that_it_could_not_play(
+    pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without an image for the core, one with tables for older kernels, one that is not there."""
+    one = tmp_path / "m4.tmodel"
+    container.save(one, replace(container.load(pack), images={"dsp": container.load(pack).images["dsp"]}))
+    with pytest.raises(ConfigError, match="no image that cortex-m0 can play; it has dsp"):
+        kernels_of_firmware([one.name], "cortex-m0", tmp_path)
+    with pytest.raises(ConfigError, match=r"cannot read .*none.tmodel"):
+        kernels_of_firmware(["none.tmodel"], "cortex-m0", tmp_path)
+    old = replace(read_data(container.load(pack).images["dsp"]), layouts=0)
+    changed = replace(old, run=tuple(replace(c, kernel=replace(c.kernel, layouts=1)) for c in old.run))
+    monkeypatch.setattr(firmware, "read_data", lambda _: changed)
+    with pytest.raises(ConfigError, match="an older tinyml made the pack"):
+        kernels_of_firmware([one.name], "cortex-m4", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_model_is_played(make_project: MakeProject) -> None:
     "word, said",
     [
         ("convolution", "there are no kernels called 'convolution'"),
-        ("model.tmodel", "a pack does not say how its model was made"),
+        ("missing.tmodel", "missing.tmodel"),
         ("missing.onnx", "missing.onnx"),
         ("fourier.onnx", "the player has no kernel for these layers"),
     ],

@@ -62,6 +62,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 MODEL_SUFFIXES = (".onnx", ".tflite")
+PACK_SUFFIX = ".tmodel"
 
 
 def model_name(path: Path) -> str:

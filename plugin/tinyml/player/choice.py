@@ -13,7 +13,6 @@ from tinyml.player.kernels import ALWAYS, BY_NUMBER
 from tinyml.player.playable import Playable
 
 ALL = "all"
-PACK = ".tmodel"
 
 
 def operators() -> tuple[str, ...]:
@@ -46,9 +45,7 @@ def runs_on(kernel: Playable, target: Target) -> bool:
 
 
 def _advice(word: str, groups: Sequence[str]) -> str:
-    allowed = f"{ALL}, {', '.join(groups)}, or the file of a model"
-    if word.endswith(PACK):
-        return f"a pack does not say how its model was made: name the .onnx or .tflite file, or {allowed}"
+    allowed = f"{ALL}, {', '.join(groups)}, or the file of a model or pack"
     if "," in word:
         return f"name them one by one, as in: {' '.join(word.split(','))}; there are {allowed}"
     return allowed

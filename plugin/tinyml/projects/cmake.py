@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinyml.base.naming import MODEL_SUFFIXES
+from tinyml.base.naming import MODEL_SUFFIXES, PACK_SUFFIX
 from tinyml.setup import requirements
 
 
@@ -27,7 +27,8 @@ def calls(manifest_path: Path) -> str:
     folder = manifest_path.parent
     if manifest.player:
         words = [
-            (folder / word).as_posix() if word.endswith(MODEL_SUFFIXES) else word for word in manifest.player
+            (folder / word).as_posix() if word.endswith((*MODEL_SUFFIXES, PACK_SUFFIX)) else word
+            for word in manifest.player
         ]
         for word in words:
             refuse_semicolon(word, "player: ")

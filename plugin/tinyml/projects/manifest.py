@@ -212,10 +212,10 @@ def _player(value: object, where: str) -> tuple[str, ...]:
     if words is None or words == []:  # which would not mean no kernels, but all
         raise ConfigError(
             f"{where}: 'player' names no kernels",
-            "player: all, or a list of groups of kernels and of model files; without the key, "
+            "player: all, or a list of groups of kernels and of files of models and packs; without the key, "
             "CONFIG_TINYML_PLAYER_KERNELS decides",
         )
-    advice = "player: all, or a list of groups of kernels and of model files"
+    advice = "player: all, or a list of groups of kernels and of files of models and packs"
     if not isinstance(words, list):
         message = f"{where}: 'player' must be a word or a list of words, found {kind(value)}"
         raise ConfigError(message, advice)

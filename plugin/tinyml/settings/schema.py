@@ -30,7 +30,7 @@ def schema() -> dict[str, Any]:
     kernels = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     player = {
         "description": "which kernels the firmware has for models that are data: all, groups of kernels, "
-        "or files of models that need them",
+        "or files of models and packs that need them",
         **_or_nothing(kernels),
     }
     return {

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from tinyml.base.errors import ConfigError, writing
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.base.naming import PACK_SUFFIX
 from tinyml.base.whole_files import write_whole
 from tinyml.slots import image
 
 MAGIC = b"TMODEL\0\1"
-SUFFIX = ".tmodel"
+SUFFIX = PACK_SUFFIX
 _COUNT = struct.Struct("<I")
 _ENTRY = struct.Struct("<24sIII")  # slot, address, position in the file, bytes
 

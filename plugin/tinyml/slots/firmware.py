@@ -10,14 +10,17 @@ from pathlib import Path
 from tinyml.base.errors import writing
 from tinyml.base.naming import MODEL_SUFFIXES
 from tinyml.base.whole_files import write_whole
-from tinyml.cores.targets import find_target
+from tinyml.cores.targets import Target, find_target
 from tinyml.harness.program_build import RUNTIME_C
 from tinyml.pipeline import Options, compile_model
 from tinyml.player.choice import chosen
 from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
+from tinyml.slots.container import SUFFIX
 from tinyml.slots.data import data_image
+from tinyml.slots.data_reading import check_layouts, read_data
 from tinyml.slots.families import family_of
+from tinyml.slots.playing import image_for
 from tinyml.slots.version import Version
 
 TABLE = "tinyml_play_kernels.c"
@@ -25,14 +28,27 @@ SOURCES = "sources.txt"
 
 
 def kernels_of_firmware(words: Sequence[str], target: str, folder: Path) -> list[Playable]:
-    """``words``: model files, relative to ``folder``, whose kernels are wanted; groups of kernels; all."""
+    """``words``: all, groups of kernels, models and packs whose kernels are wanted, in ``folder``."""
     core = find_target(target)
-    models = [folder / word for word in words if word.endswith(MODEL_SUFFIXES)]
-    needed: set[Playable] = set()
-    for model in models:
-        options = Options(target=family_of(core).target, kernels="portable")
-        needed.update(data_image(compile_model(model, options), Version(0, 0, 0, 0)).kernels)
-    return chosen(core, [word for word in words if not word.endswith(MODEL_SUFFIXES)], needed)
+    groups, needed = list[str](), set[Playable]()
+    for word in words:
+        if word.endswith(MODEL_SUFFIXES):
+            options = Options(target=family_of(core).target, kernels="portable")
+            made = compile_model(folder / word, options)
+            needed.update(data_image(made, Version(0, 0, 0, 0)).kernels)
+        elif word.endswith(SUFFIX):
+            needed.update(_kernels_of_pack(folder / word, core))
+        else:
+            groups.append(word)
+    return chosen(core, groups, needed)
+
+
+def _kernels_of_pack(path: Path, core: Target) -> tuple[Playable, ...]:
+    """Those that the image for a core calls."""
+    _, content = image_for(path, core)
+    model = read_data(content)
+    check_layouts(model)  # kernels of this version could not play an older pack
+    return model.kernels
 
 
 def write_firmware(kernels: Sequence[Playable], folder: Path, copy: bool = False) -> list[Path]:

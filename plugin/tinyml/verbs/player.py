@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class Player(Verb):
     """Write the table of kernels that a firmware can play, and the list of sources it needs.
 
-    A firmware plays a pack if it has all kernels of the pack. Name models whose kernels it shall have, groups
-    of kernels (conv, dense, ...), or `all`. Zephyr's build (CONFIG_TINYML_PLAYER) and PlatformIO's call this
-    themselves. For other firmware, --copy writes a folder with everything to compile: all .c files in it,
-    with its folder include/ among the include folders.
+    A firmware plays a pack if it has all kernels of the pack. Name models or packs whose kernels it shall
+    have, groups of kernels (conv, dense, ...), or `all`. Zephyr's build (CONFIG_TINYML_PLAYER) and
+    PlatformIO's call this themselves. For other firmware, --copy writes a folder with everything to compile:
+    all .c files in it, with its folder include/ among the include folders.
     """
 
     name = "player"
@@ -29,7 +29,7 @@ class Player(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "kernels", nargs="*", default=["all"], metavar="all|GROUP|MODEL", help="default: all"
+            "kernels", nargs="*", default=["all"], metavar="all|GROUP|MODEL|PACK", help="default: all"
         )
         parser.add_argument(
             "--target", default="generic", choices=TARGETS, help="the core (default: %(default)s)"

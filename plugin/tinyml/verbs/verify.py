@@ -137,9 +137,9 @@ def _note_turns(graph: Graph, samples: int, console: Console) -> None:
     found = turns(graph)
     if found * samples >= MANY_TURNS:
         console.print(
-            f"note: {samples} runs with {found:,} turns of loops in each: the reference may take minutes, and "
-            "the search for the cause of a difference, in numpy, may take ten times as long; --samples 1, or "
-            "--input with one row, is a single run",
+            f"note: {samples} runs with {found:,} turns of loops in each: the reference may take minutes, "
+            "and the search for the cause of a difference, in numpy, may take ten times as long; "
+            "--samples 1, or --input with one row, is a single run",
             markup=False,
             soft_wrap=True,
         )

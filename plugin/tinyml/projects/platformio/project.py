@@ -31,7 +31,7 @@ OPTIONS = {
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
     "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
-    "player": "kernels for models that are data: `all`, groups such as `conv`, or model files",
+    "player": "kernels for models that are data: `all`, groups such as `conv`, or files of models and packs",
 }
 """Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""
 
