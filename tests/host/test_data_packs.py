@@ -189,6 +189,8 @@ def test_the_player_of_a_pack_that_it_could_not_play(
         (["deploy", "PACK", "--smp", "tcp:1.2.3.4"], "names no transport"),
         (["deploy", "PACK", "--smp", "udp:1.2.3.4:x"], "has no port that exists"),
         (["deploy", "PACK", "--serial", "x", "--group", "90"], "--group belongs to MCUmgr"),
+        (["deploy", "PACK", "--smp", "udp:1.2.3.4", "--group", "65536"], "no management group 65536"),
+        (["deploy", "PACK", "--smp", "udp:1.2.3.4", "--group", "-1"], "no management group -1"),
     ],
 )
 def test_misuse(

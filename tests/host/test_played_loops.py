@@ -27,6 +27,7 @@ from tinyml.base.errors import ModelError, ToolError
 from tinyml.emit.model import Provenance
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS
 from tinyml.importers import ModelFile
+from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.framework.play_sheet import PLAYED_LOOPS
 from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
@@ -112,6 +113,30 @@ def test_branches_are_played_as_they_are_compiled(name: str, tmp_path: Path) -> 
         given = {name: rng.normal(size=shape).astype(np.float32) for name, shape in inputs.items()}
         given |= {name: values[turn % 2] for name, values in choices.items()}
         assert_equal(played.content, compiled, given, name)
+
+
+def test_a_layer_before_the_condition_of_its_branch_runs_in_any_case(tmp_path: Path) -> None:
+    late = [
+        node("MatMul", "x w", "product"),
+        node("ReduceSum", "x", "sum", keepdims=0),
+        node("Greater", "sum zero", "positive"),
+        node(
+            "If",
+            "positive",
+            "y",
+            then_branch=branch([node("Identity", "product", "same")], "same"),
+            else_branch=branch([node("Neg", "x", "other")], "other"),
+        ),
+    ]
+    constants = {"w": 2 * np.eye(4, dtype=np.float32), "zero": np.float32(0)}
+    (tmp_path / "m.onnx").write_bytes(onnx_models.model(late, {"x": [1, 4]}, "y", opset=18, **constants))
+    compiled = compile_model(tmp_path / "m.onnx", Options(target="host"))
+    played = data_image(compiled, Version(1, 0, 0, 0)).content
+    for x, y in ((1, 2), (-1, 1)):
+        sample = {"x": np.full((1, 4), x, np.float32)}
+        (found,) = interpret(compiled.graph, [sample])
+        np.testing.assert_array_equal(found[compiled.graph.outputs[0]], np.full((1, 4), y))
+        assert_equal(played, compiled, sample, str(x))
 
 
 def ifs(depth: int) -> bytes:

@@ -13,7 +13,7 @@ from tinyml.base.naming import shape_text
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
-from tinyml.ir.branches import guards, ordered
+from tinyml.ir.branches import conditions_of
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
@@ -148,7 +148,7 @@ def layer_codes(
     The constants that they need are added to ``tables``. ``position``: what comes before their numbers.
     """
     names = layer_names(model, [s.layer for s in selected])
-    conditions = _conditions(selected, addresses)
+    conditions = _conditions(addresses)
     return [
         _code(step, name, chosen, addresses, target, tables, conditions[step], f"{position}{step}")
         for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
@@ -156,17 +156,12 @@ def layer_codes(
     ]
 
 
-def _conditions(selected: Sequence[Selected], addresses: Addresses) -> list[str]:
-    """For each layer, the C expression that says whether its results are used; empty for most.
-
-    A condition that is computed after the layer cannot spare it.
-    """
-    position = {t.name: step for step, chosen in enumerate(selected) for t in chosen.layer.outputs}
+def _conditions(addresses: Addresses) -> list[str]:
+    """For each layer, the C expression that says whether its results are used; empty for most."""
     found = []
-    for step, guard in enumerate(guards(addresses.graph)):
-        known = [pair for pair in ordered(guard, position) if position.get(pair[0], -1) < step]
+    for conditions in conditions_of(addresses.graph):
         terms = []
-        for name, truth in known:
+        for name, truth in conditions:
             place = addresses.expression(addresses.graph.tensors[name])
             terms.append(f"{'' if truth else '!'}*{place}")
         found.append(" && ".join(terms))

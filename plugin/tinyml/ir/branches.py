@@ -35,9 +35,21 @@ def guards(graph: Graph) -> list[Guard]:
     return found[::-1]
 
 
-def ordered(guard: Guard, position: dict[str, int]) -> list[Literal]:
-    """Conditions in the order in which they are computed: an inner one may be skipped with its branch."""
-    return sorted(guard, key=lambda literal: (position.get(literal[0], -1), literal))
+def conditions_of(graph: Graph) -> list[list[Literal]]:
+    """For each node of the graph, the conditions of its guard that are computed before it.
+
+    They are in the order in which they are computed: an inner one may be skipped with its branch. A condition
+    that is computed after a node cannot spare it.
+    """
+    position = {name: step for step, node in enumerate(graph.nodes) for name in node.outputs}
+
+    def place(literal: Literal) -> int:
+        return position.get(literal[0], -1)
+
+    return [
+        sorted((one for one in guard if place(one) < step), key=lambda one: (place(one), one))
+        for step, guard in enumerate(guards(graph))
+    ]
 
 
 def _chosen(node: Node, index: int) -> Guard:

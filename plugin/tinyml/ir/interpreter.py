@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tinyml.ir import Array, Graph, Layer
-from tinyml.ir.branches import guards
+from tinyml.ir.branches import conditions_of
 
 
 def initial_state(graph: Graph) -> dict[str, Array]:
@@ -29,7 +29,7 @@ class Interpreter:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._needed = guards(graph)
+        self._conditions = conditions_of(graph)
         self.reset()
 
     def reset(self) -> None:
@@ -45,9 +45,9 @@ class Interpreter:
         """Every tensor that is not a constant."""
         graph = self.graph
         values: dict[str, Array] = {**self._state, **sample}
-        for node, guard in zip(graph.nodes, self._needed, strict=True):
+        for node, needed in zip(graph.nodes, self._conditions, strict=True):
             layer = graph.layer(node)
-            if not all(bool(_value(graph, name, values).reshape(())) is truth for name, truth in guard):
+            if not all(bool(_value(graph, name, values).reshape(())) is truth for name, truth in needed):
                 values.update({t.name: np.zeros(t.shape, t.dtype.numpy) for t in layer.outputs})
                 continue  # of a branch that is not taken
             for tensor, array in zip(layer.outputs, evaluate(layer, values), strict=True):

@@ -14,7 +14,7 @@ from tinyml.base.naming import short
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
-from tinyml.ir.branches import Literal, guards, ordered
+from tinyml.ir.branches import Literal, conditions_of
 from tinyml.ir.interpreter import initial_state
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
@@ -61,7 +61,7 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     run: list[Step] = []
     problems: list[str] = []
     refused: list[str] = []
-    conditions = _conditions(graph, selected)
+    conditions = conditions_of(graph)
     for step, (chosen, prefix) in enumerate(
         zip(selected, layer_names(name, [s.layer for s in selected]), strict=True)
     ):
@@ -81,15 +81,6 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     run += places.updates()
     reset = list(places.first_values(tables))
     return Program(run, reset, tuple(tables))
-
-
-def _conditions(graph: Graph, selected: Sequence[Selected]) -> list[list[Literal]]:
-    """For each layer, what must hold for its results to be used, as far as it is known before."""
-    position = {t.name: step for step, chosen in enumerate(selected) for t in chosen.layer.outputs}
-    return [
-        [literal for literal in ordered(guard, position) if position.get(literal[0], -1) < step]
-        for step, guard in enumerate(guards(graph))
-    ]
 
 
 def _layer(
@@ -145,7 +136,7 @@ class _LayerSheet(PlaySheet):
         """Note the calls; there is nothing left to write."""
         places = _PlacesInside(self, part, where)
         names = layer_names(self.prefix, [one.layer for one in part.selected])
-        conditions = _conditions(part.body, part.selected)
+        conditions = conditions_of(part.body)
         for step, (chosen, name) in enumerate(zip(part.selected, names, strict=True)):
             if step in part.plan.free:
                 continue

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from tinyml.slots.deploy import Receiver
 
+GROUPS = range(64, 1 << 16)
+"""What CONFIG_TINYML_SMP_GROUP_ID may be: groups of applications."""
+
 
 class Deploy(Verb):
     """Send a pack to a running device, over its serial port or over MCUmgr.
@@ -60,6 +63,11 @@ class Deploy(Verb):
 
         if args.group is not None and not args.smp:
             raise ConfigError("--group belongs to MCUmgr", "--smp ADDRESS")
+        if args.group is not None and args.group not in GROUPS:
+            raise ConfigError(
+                f"there is no management group {args.group}",
+                f"CONFIG_TINYML_SMP_GROUP_ID of the firmware, a number from {GROUPS[0]} to {GROUPS[-1]}",
+            )
         pack = container.load(args.pack)
         with _slots(args) as slots, Progress(console=console, transient=True) as bar:
             task = bar.add_task("sending", total=None)
