@@ -64,7 +64,10 @@ KINDS = (
 """Of the batches, in turns; those after ``IN_TURNS`` came later."""
 IN_TURNS = 60
 FLOAT16 = "float16"
-LATER = (*[FLOAT16] * 10, *["recurrent"] * 6, *["plain"] * 4, *["recurrent_float"] * 3)
+LATER = (
+    *(*[FLOAT16] * 10, *["recurrent"] * 6, *["plain"] * 4, *["recurrent_float"] * 3),
+    *["limited_float32"] * 4,
+)
 SIZES = {"recurrent": 25}
 """Layers of batches that are smaller: their layers have several outputs."""
 BATCHES = IN_TURNS + len(LATER)

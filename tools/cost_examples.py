@@ -51,8 +51,7 @@ class Example:
     @property
     def is_current(self) -> bool:
         """Whether it still has the layers and kernels that were counted."""
-        names = layer_counts.kernel_names(self.model)
-        return all(one.step < len(names) and one.kernel == names[one.step] for one in self.counted.layers)
+        return layer_counts.is_current(self.counted, self.model)
 
     def layers(self, cost: str) -> list[Known]:
         tallies = self.model.tallies
@@ -72,16 +71,34 @@ class Example:
 
 
 @cache
-def examples(machine: str) -> list[Example]:
-    """All models that were counted on a machine and are here; without runs that outlasted its timer."""
+def _counted_again(machine: str) -> tuple[tuple[Counted, Example | None], ...]:
+    """All counts of models on a machine, with the model if its file is here."""
     files = {path.stem: path for path in layer_counts.published()}
     target = harness.find_machine(machine).target.name
-    found = [
-        Example(one, layer_counts.compiled(files[one.model], target, one.cmsis_nn))
+    return tuple(
+        (one, Example(one, layer_counts.compiled(files[one.model], target, one.cmsis_nn)))
+        if one.model in files and not one.wrapped
+        else (one, None)
         for one in layer_counts.load()
-        if one.machine == machine and one.model in files and not one.wrapped
-    ]
-    return [one for one in found if one.is_current]
+        if one.machine == machine
+    )
+
+
+@cache
+def examples(machine: str) -> list[Example]:
+    """All models that were counted on a machine, but for those of ``left_out``."""
+    return [one for _, one in _counted_again(machine) if one is not None and one.is_current]
+
+
+def left_out(machine: str) -> dict[str, str]:
+    """Models that say nothing about the estimates of a machine, and why: a worst error is not theirs."""
+    found = {}
+    for counted, one in _counted_again(machine):
+        if one is None:
+            found[counted.model] = "runs longer than the timer" if counted.wrapped else "the file is not here"
+        elif not one.is_current:
+            found[counted.model] = "has other kernels since it was counted: `python -m tools.layer_counts`"
+    return found
 
 
 def single_layers(machine: str, cost: str) -> list[Known]:

@@ -14,7 +14,7 @@ from tinyml import harness
 from tinyml.cost.estimate import estimate
 from tinyml.cost.model import CostModel, find_model
 from tools import layer_counts
-from tools.cost_examples import Example, examples, single_layers
+from tools.cost_examples import Example, examples, left_out, single_layers
 from tools.environment import ROOT
 from tools.fit_costs import Errors, error_of
 from tools.fit_speed import fit_speed
@@ -144,24 +144,23 @@ def write() -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
-def _section(machine: str, left_out: list[tuple[float, str]]) -> str:
-    """The part of a core; errors of models that were left out are added to ``left_out``."""
+def _section(machine: str, errors: list[tuple[float, str]]) -> str:
+    """The part of a core; errors of models that were not fitted are added to ``errors``."""
     target = harness.find_machine(machine).target.name
     model, known = find_model(target), examples(machine)
     if model is None or not known:
         return ""
     rows = [(one, error_of(model, one)) for one in known]
     unseen = _unseen(known)
-    left_out += [
-        (abs(error), _of(one)) for one, error in zip(known, unseen, strict=True) if error is not None
-    ]
+    errors += [(abs(error), _of(one)) for one, error in zip(known, unseen, strict=True) if error is not None]
     seconds = [_seconds(one, model) for one in known]
-    over = [one.counted.model for one, errors in rows if _misses(errors)]
+    over = [one.counted.model for one, missed in rows if _misses(missed)]
     lines = [
         f"## {target}",
         "",
         f"{len(known)} builds; {_missing(over)} After compiling, an estimate takes at most "
         f"{1000 * max(seconds):.0f} ms.",
+        *(f"\n**Left out: {name}**, which {reason}." for name, reason in left_out(machine).items()),
         "",
         "| model | kernels | instructions | error | unseen | error in cycles | code bytes | error |",
         "|---|---|---:|---:|---:|---:|---:|---:|",

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from tools import layer_counts
-from tools.cost_examples import Example, examples, single_layers
+from tools.cost_examples import Example, examples, left_out, single_layers
 from tools.environment import ROOT
 from tools.fit_code import fit_code
 from tools.fit_links import relinked
@@ -39,7 +39,7 @@ from tinyml.bench import record
 from tinyml.cores.core_data import DATA
 from tinyml.cost import cycles
 from tinyml.cost.estimate import estimate
-from tinyml.cost.model import CostModel, find_model
+from tinyml.cost.model import CostModel, find_model, own_loops
 
 
 def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> CostModel:
@@ -49,10 +49,11 @@ def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> 
     old = find_model(target) if keep_code or keep_functions else None
     timed = [one for one in known if one.counted.cycles is not None]
     weighing = cycles.MODELS.get(target)
+    by_sizes = fit_evenly(known, single_layers(machine, "instructions"), "instructions")
     model = CostModel(
         target,
         record.compiler_name([machine]),
-        with_loops(fit_evenly(known, single_layers(machine, "instructions"), "instructions"), machine),
+        with_loops(replace(by_sizes, own_loops=own_loops(target)), machine),
         fit_evenly(timed, single_layers(machine, "cycles"), "cycles") if timed else None,
         weighing.how if weighing else "",
         old.code if old and keep_code else fit_code(machine, known, old.code if old else None),
@@ -149,6 +150,8 @@ def main() -> int:
                 f"{model.code.error:.1%}",
                 flush=True,
             )
+            for name, reason in left_out(machine).items():
+                print(f"  without {name}, which {reason}", flush=True)
         find_model.cache_clear()
         if args.new or args.loops or args.relink:
             return 0

@@ -124,6 +124,12 @@ def kernel_names(model: Compiled) -> tuple[str, ...]:
     return tuple(chosen.kernel.name for chosen in model.selected)
 
 
+def is_current(counted: Counted, model: Compiled) -> bool:
+    """Whether the model still has the layers and kernels that were counted."""
+    names = kernel_names(model)
+    return all(one.step < len(names) and one.kernel == names[one.step] for one in counted.layers)
+
+
 def variants(path: Path, target: str) -> Iterator[tuple[bool, Compiled]]:
     """Without CMSIS-NN, and with it if that changes anything."""
     own = compiled(path, target, False)
@@ -174,12 +180,7 @@ def main() -> int:
                 key = (path.stem, machine, cmsis_nn)
                 counted.pop(key, None)
                 old = known.get(key)
-                names = kernel_names(model)
-                if (
-                    old
-                    and not args.again
-                    and all(one.kernel == names[one.step] for one in old.layers if one.step < len(names))
-                ):
+                if old and not args.again and is_current(old, model):
                     continue
                 print(f"{path.stem} on {machine}{' with CMSIS-NN' if cmsis_nn else ''}", flush=True)
                 try:

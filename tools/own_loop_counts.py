@@ -39,6 +39,7 @@ KINDS = (
     *(*["loops"] * 26, "plain", "computed", "computed", "plain", "plain"),
     *(*["plain"] * 15, *["computed"] * 10, *["transposed_float32"] * 4),
     *(*["plain"] * 20, *["computed"] * 16, *["transposed_float32"] * 4),
+    *["usual_pools"] * 4,
 )
 """Of the batches."""
 SIZES = {"computed": 50, "transposed_float32": 50}

@@ -38,6 +38,7 @@ from tinyml.ir.bodies import in_bodies
 from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import check, verify
 from tinyml.memory.bands.banded import banded_layers as banded_layers
+from tinyml.memory.bands.banded import calls_in_bands as calls_in_bands
 from tinyml.memory.float16_sums import has_float16_sums as has_float16_sums
 from tinyml.memory.loops.placed import looped_layers as looped_layers
 from tinyml.memory.placement import LIBRARIES as LIBRARIES

@@ -22,7 +22,7 @@ from tinyml.ir.interpreter import interpret
 from tinyml.ir.text import dump
 from tinyml.memory import placement
 from tinyml.memory.bands.band_rows import cut
-from tinyml.memory.bands.banded import HEIGHT, WIDTH, Banded
+from tinyml.memory.bands.banded import HEIGHT, WIDTH, Banded, calls_in_bands
 from tinyml.memory.bands.join import Choice, in_bands
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
@@ -287,6 +287,22 @@ def waveform_network(dtype: DType = DType.INT8) -> Chain:
     pool = AveragePool((1, chain.end.shape[2]), (1, 1), pads=(0, 0, 0, 0))
     chain.end = chain.sketch.add(pool, chain.end, quant=chain.end.quant)
     return chain
+
+
+@pytest.mark.parametrize("chain", [bottleneck(), waveform_network()])
+def test_calls_in_bands_compute_all_rows(chain: Chain) -> None:
+    """What ``tinyml cost`` adds up; a link that sums up the rows of bands has no calls of its own."""
+    origin = Provenance("chain", "0" * 64, "")
+    compiled = compile_graph(chain.graph(), "chain", origin, Options(target="cortex-m4", optimize="ram"))
+    layer = next(chosen.layer for chosen in compiled.selected if isinstance(chosen.layer.op, Banded))
+    op, found = layer.op, calls_in_bands(layer)
+    assert isinstance(op, Banded)
+    assert len(found) == len(op.links)
+    for part, calls in zip(op.layers(layer), found, strict=True):
+        rows = sum(bands * one.output.shape[op.axis] for one, bands in calls)
+        assert rows == (part.output.shape[op.axis] if calls else 0)
+    assert all(found[:-1])
+    assert max(bands for _, bands in found[0]) > 1
 
 
 @pytest.mark.parametrize("optimize", ["balanced", "ram"])

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 import tinyml
 from tests.ops.trees import FEATURES, ML, forest
 from tests.support.quantizing import FLOAT
+from tinyml import harness
 from tinyml.cores.core_data import DATA
 from tinyml.cost.error_bars import DOUBTFUL, ErrorBars
 from tinyml.cost.estimate import _may_need, estimate_for
@@ -22,7 +23,7 @@ from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import Options, compile_built, compile_model
 from tinyml.verbs import cli
-from tools import cost_errors, kernel_counts
+from tools import cost_errors, kernel_counts, layer_counts
 from tools.kernel_layers import sketched
 
 ROOT = Path(__file__).parents[2]
@@ -236,3 +237,16 @@ def test_filter_banks_have_estimates() -> None:
         if (one.layer, one.machine) == ("mel_257_to_40", "qemu-cortex-m4")
     )
     assert found.instructions == pytest.approx(truth, rel=CLOSE)
+
+
+@pytest.mark.tenth
+@pytest.mark.parametrize(
+    "one", layer_counts.load(), ids=lambda one: f"{one.machine} {one.model} {one.cmsis_nn}"
+)
+def test_models_were_counted_with_the_kernels_that_they_have(
+    one: layer_counts.Counted, models_folder: Path
+) -> None:
+    """Otherwise no estimate of them is compared: ``python -m tools.layer_counts`` counts them again."""
+    (path, *_) = [*models_folder.glob(f"{one.model}.onnx"), *models_folder.glob(f"{one.model}.tflite")]
+    target = harness.find_machine(one.machine).target.name
+    assert layer_counts.is_current(one, layer_counts.compiled(path, target, one.cmsis_nn))

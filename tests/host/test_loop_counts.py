@@ -162,9 +162,14 @@ def test_figures_of_shapes_hold_up_to_a_size(monkeypatch: pytest.MonkeyPatch) ->
     assert found.shapes.keys() == found.shapes_up_to.keys()
 
 
-@pytest.mark.parametrize("distance, blocks", [(None, 1), (-128, 1), (-64, 2), (-32, 4), (128, 1)])
-def test_float_windows_that_overlap_their_outputs(distance: int | None, blocks: int) -> None:
-    """Eight pixels of four channels, two at a time: those of a block are read before outputs replace them."""
+@pytest.mark.parametrize(
+    "distance, blocks, tried", [(None, 1, 1), (-128, 1, 1), (-64, 2, 3), (-32, 4, 9), (128, 1, 1)]
+)
+def test_float_windows_that_overlap_their_outputs(distance: int | None, blocks: int, tried: int) -> None:
+    """Eight pixels of four channels, two at a time: those of a block are read before outputs replace them.
+
+    With room for two, blocks of 8, 4 and 2 are tried, then 6, 3 and 2, then 4 and 2, then 2.
+    """
     sketch = Sketch(seed=1)
     w = sketch.build.constant(np.ones((1, 1, 1, 4), np.float32), "w")
     y = sketch.add(DepthwiseConv(), sketch.input((1, 1, 8, 4)), w)
@@ -173,6 +178,7 @@ def test_float_windows_that_overlap_their_outputs(distance: int | None, blocks: 
     found = kernel.placed_counts(layer, M4, Tally(distance=distance))
     assert found is not None
     assert (found["blocks"], found["computed"], found["windows"]) == (blocks, blocks, 4)
+    assert found["blocks tried"] == tried
 
 
 def test_float_windows_that_begin_with_the_last() -> None:

@@ -37,6 +37,15 @@ POOLED = """\
 		y[o0] = best;
 	}
 """
+SQUARE = """\
+	for (int32_t c = 0; c < 16; c++) {
+		for (int32_t k0 = 0; k0 < 2; k0++) {
+			for (int32_t k1 = 0; k1 < 2; k1++) {
+				best = x[k0 * 2 + k1] > best ? x[k0 * 2 + k1] : best;
+			}
+		}
+	}
+"""
 PADDED = """\
 	for (int32_t i = 0; i < 5; i++) {
 		memmove(&y[16 - i * 4], &x[12 - i * 3], 12);
@@ -69,6 +78,18 @@ def test_padding_is_skipped_as_often_as_in_the_c() -> None:
 def test_a_loop_of_one_turn_is_no_loop() -> None:
     work = work_of("\tfor (int32_t i = 0; i < 1; i++) {\n\t\ty[i] = x[i];\n\t}\n", FLOATS)
     assert not any(name.startswith(("turn", "begin")) for name in work)
+
+
+def test_loops_that_a_compiler_may_write_out_together() -> None:
+    """Windows of two by two, and the same with conditions, which keep the loops."""
+    kind = "2 around 2 element-wise loops float32,float32>float32"
+    assert work_of(SQUARE, FLOATS)[f"turn {kind}"] == 16 * 4
+    assert work_of(SQUARE, FLOATS)[f"begin {kind}"] == 16
+    condition = "\t\t\tif (c + k0 > 3) {\n\t\t\t\tcontinue;\n\t\t\t}\n"
+    conditional = SQUARE.replace("\t\t\tfor", f"{condition}\t\t\tfor")
+    assert f"turn {kind}" not in work_of(conditional, FLOATS)
+    assert f"turn {kind.replace(' 2 e', ' 2 if e')}" in work_of(conditional, FLOATS)
+    assert "turn 3 around 3 if element-wise loops float32,float32>float32" in work_of(POOLED, FLOATS)
 
 
 def test_copies_over_themselves_go_backwards() -> None:

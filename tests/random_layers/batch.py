@@ -12,13 +12,14 @@ import numpy as np
 from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.boxes import boxes_layer
 from tests.random_layers.loops import loops_layer
-from tests.random_layers.plain import plain_layer, volume_layer
+from tests.random_layers.plain import plain_layer, usual_pool_layer, volume_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.random_layers.recurrent_float import recurrent_float_layer
 from tests.support.layer_kinds import as_kind, random_values
 from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
 from tinyml.ir import Array, Graph
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 
@@ -42,14 +43,18 @@ SHARES = {
     "transposed": 0.0,  # the same with int8
     "transposed_int16": 0.0,  # and with int16 activations
     "transposed_float32": 0.0,  # whose kernel is loops in the model's own C
+    "limited_float32": 0.0,  # floats with a least and mostly a largest value
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
     "volumes": 0.0,  # windows of convolutions with three spatial axes
+    "usual_pools": 0.0,  # as networks that people train have them
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
 }
 
-TYPES = {"transposed_int16": "int16", "transposed_float32": "float32"}
+TYPES = {"transposed_int16": "int16", "transposed_float32": "float32", "limited_float32": "float32"}
 """Kinds that say more than the types of a layer."""
+
+WITHOUT_WEIGHTS = {"plain": plain_layer, "volumes": volume_layer, "usual_pools": usual_pool_layer}
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ def batch(seed: int, number: int, size: int = SIZE, kind: str | None = None) -> 
 
 
 def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
-    if kind in ("plain", "volumes"):
-        node, tensors = plain_layer(rng, name) if kind == "plain" else volume_layer(rng, name)
+    if kind in WITHOUT_WEIGHTS:
+        node, tensors = WITHOUT_WEIGHTS[kind](rng, name)
         by_name = {tensor.name: tensor for tensor in tensors}
         return Graph("layers", by_name, (node,), node.inputs, node.outputs)
     if kind == "recurrent":
@@ -114,7 +119,16 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
-    return as_kind(made.graph(), TYPES.get(kind, kind))
+    found = as_kind(made.graph(), TYPES.get(kind, kind))
+    return _within_limits(rng, found) if kind == "limited_float32" else found
+
+
+def _within_limits(rng: np.random.Generator, graph: Graph) -> Graph:
+    """The same layer, whose outputs are limited as those of ReLU6 are, or of ReLU."""
+    (node,) = graph.nodes
+    assert isinstance(node.op, Convolution | ConvTranspose | Dense)
+    most = float(rng.choice([6.0, 6.0, 1.0, np.inf]))
+    return replace(graph, nodes=(replace(node, op=replace(node.op, clamp=(0.0, most))),))
 
 
 def _in_groups(rng: np.random.Generator, case: Weighted) -> Weighted:

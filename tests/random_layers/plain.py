@@ -75,6 +75,25 @@ def pool(draw: Sampler) -> Made | None:
     return draw.made(op, [x], y)
 
 
+def usual_pool(draw: Sampler) -> Made | None:
+    """As in networks that people train: square windows of many channels, beside each other, one image."""
+    size, channels = draw.pick(2, 2, 2, 3), draw.pick(4, 8, 12, 16, 24, 32, 40, 64)
+    rows, columns = draw.pick(*range(3, 15)), draw.pick(*range(3, 15))
+    if draw.pick(0, 0, 1):
+        columns = 1  # a signal
+    kernel = (size, min(size, columns))
+    pads = (1, columns > 1, 1, columns > 1) if size == 3 and draw.pick(0, 1) else (0, 0, 0, 0)
+    strides = (draw.pick(2, size), draw.pick(2, size) if columns > 1 else 1)
+    op: Op = MaxPool(kernel, strides, (1, 1), tuple(map(int, pads)))
+    if draw.pick(0, 0, 1):
+        op = AveragePool(kernel, strides, (1, 1), tuple(map(int, pads)))
+    x = draw.tensor("x", (1, rows, columns, channels))
+    y = draw.tensor("y", op.infer([x])[0].shape)
+    if isinstance(op, AveragePool) and x.quant and not op.has_integer_form(x, y):
+        return None
+    return draw.made(op, [x], y)
+
+
 def reduction(draw: Sampler) -> Made | None:
     rank = draw.pick(2, 3, 4)
     shape = draw.shape[:rank]
@@ -118,6 +137,14 @@ def plain_layer(rng: np.random.Generator, name: str) -> Made:
     """A layer of any of these kinds."""
     while True:
         made = KINDS[int(rng.integers(len(KINDS)))](Sampler(rng, name))
+        if made is not None:
+            return made
+
+
+def usual_pool_layer(rng: np.random.Generator, name: str) -> Made:
+    """A pool as networks have it."""
+    while True:
+        made = usual_pool(Sampler(rng, name))
         if made is not None:
             return made
 

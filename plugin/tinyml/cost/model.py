@@ -25,7 +25,7 @@ from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weig
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.ops.weighted.shape_work import shape_work
-from tinyml.pipeline import Selected, banded_layers, looped_layers
+from tinyml.pipeline import Selected, banded_layers, calls_in_bands, looped_layers
 
 FAR_OFF = 10
 """Figures of loops may be below zero, so a sum of them may be next to nothing: then this part of a rough
@@ -57,8 +57,12 @@ class Speed:
         """None if the kernel was never measured."""
         if (looped := looped_layers(layer)) is not None:
             return self._of_turns(layer, kernel, tally, *looped)
-        if (inside := library_parts(layer)) is not None:
-            parts = [self._of_kernel(*part) for part in inside]
+        if (inside := banded_layers(layer)) is not None:
+            parts = [
+                self._of_bands(*part, calls)
+                for part, calls in zip(inside, calls_in_bands(layer), strict=True)
+                if part[1].library is not Library.GENERATED
+            ]
             own = self.of_loops(layer, kernel, tally)
             known = [part for part in parts if part is not None]
             return own + sum(known) if len(known) == len(parts) else None
@@ -83,6 +87,15 @@ class Speed:
         known = [part for part in parts if part is not None]
         own = weighted(self.operations, executed(layer, tally))
         return own + turns * sum(known) if len(known) == len(parts) else None
+
+    def _of_bands(
+        self, layer: Layer, kernel: Kernel[Any], calls: Sequence[tuple[Layer, int]]
+    ) -> float | None:
+        """What a kernel takes that is called band by band; figures for sizes know nothing of calls."""
+        target = find_target(self.core) if self.loops else None
+        each = [by_loops(self.loops, kernel, part, target) if target else None for part, _ in calls]
+        known = [bands * spent for (_, bands), spent in zip(calls, each, strict=True) if spent is not None]
+        return sum(known) if calls and len(known) == len(calls) else self._of_kernel(layer, kernel)
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None = None) -> float | None:
         target = find_target(self.core) if self.loops else None
@@ -154,14 +167,14 @@ def find_model(target: str) -> CostModel | None:
     return CostModel(
         target,
         data["compiler"],
-        Speed(**data["instructions"], core=path.stem, own_loops=_own_loops(target)),
+        Speed(**data["instructions"], core=path.stem, own_loops=own_loops(target)),
         Speed(**data["cycles"]) if data["cycles"] else None,
         data["cycles_note"],
         Code(**{**code, "pieces": tuple((name, size) for name, size in code["pieces"])}),
     )
 
 
-def _own_loops(target: str) -> Figures:
+def own_loops(target: str) -> Figures:
     """What the work of loops costs on a core, by name; empty if no loops were counted on it."""
     path = own_loops_file(target)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -91,6 +91,7 @@ def _of_block(block: Block, setting: Setting, copies: Mapping[str, Copy]) -> lis
     found.append((f"body {name}", block.times))
     if block.is_loop:
         found += _of_loop(block, setting.kind, name)
+        found += _of_nest(block, setting)
     return found
 
 
@@ -108,6 +109,16 @@ def _of_loop(block: Block, kind: str, name: str) -> list[tuple[str, float]]:
         (f"loop {turns} {name}", block.times),
         (f"start {name}", begun),
     ]
+
+
+def _of_nest(block: Block, setting: Setting) -> list[tuple[str, float]]:
+    """Two loops with so few turns that a compiler may write out both, if no condition is in between."""
+    loops = [inner for inner in block.inner if inner.is_loop]
+    if len(loops) != 1 or loops[0].height or max(block.turns, loops[0].turns) > UNROLLED:
+        return []
+    conditions = " if" if any(not inner.is_loop for inner in (*block.inner, *loops[0].inner)) else ""
+    name = f"{block.turns} around {loops[0].turns}{conditions} {setting.kernel} {setting.types}"
+    return [(f"turn {name}", loops[0].times), (f"begin {name}", block.times / block.turns)]
 
 
 def _of_statement(text: str, times: float, setting: Setting) -> list[tuple[str, float]]:

@@ -13,6 +13,7 @@ columns, which are as contiguous in memory as the rows of an image.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -185,6 +186,24 @@ def banded_layers(layer: Layer) -> list[tuple[Layer, Kernel[Any]]] | None:
     if not isinstance(layer.op, Banded):
         return None
     return [(part, link.kernel) for link, part in zip(layer.op.links, layer.op.layers(layer), strict=True)]
+
+
+def calls_in_bands(layer: Layer) -> list[list[tuple[Layer, int]]]:
+    """For each link, what it computes in a band, and in how many; nothing if it adds up the rows of bands."""
+    assert isinstance(layer.op, Banded)
+    bands = layer.op.bands(layer)
+    assert bands is not None, "only chains that have bands are computed in them"
+    stages: list[Counter[Stage]] = [Counter() for _ in layer.op.links]
+    for band in bands.bands:
+        for found, stage in zip(stages, band.in_order, strict=True):
+            if stage.rows:
+                found[replace(stage, into=0, source=0)] += 1
+    if layer.op.ends_in_sums(layer):
+        stages[-1].clear()
+    return [
+        [(layer.op.in_band(part, stage), bands) for stage, bands in found.items()]
+        for part, found in zip(layer.op.layers(layer), stages, strict=True)
+    ]
 
 
 def divisible(layer: Layer[Banded]) -> bool:

@@ -109,7 +109,10 @@ def overlap_of(tally: Tally) -> Overlap | None:
 
 
 def over_windows(windows: Windows, compute: Compute, overlap: Overlap | None = None) -> Work:
-    """tinyml_windows_f32(): blocks of windows, two at a time, if they can be written before all are read."""
+    """tinyml_windows_f32(): blocks of windows, two at a time, if they can be written before all are read.
+
+    Blocks are halved until windows_f32_apart() says so, which takes as long as a short window does.
+    """
     if windows.is_pointwise and not (windows.rows.pad or windows.cols.pad):
         count = windows.batches * windows.positions
         row = replace(windows.rows, size=1, out=1)
@@ -121,7 +124,8 @@ def over_windows(windows: Windows, compute: Compute, overlap: Overlap | None = N
     columns = list(_blocks(windows.cols))
     for rows in _blocks(windows.rows):
         parts += [_block(rows, cols, compute) for cols in columns]
-        parts.append({"rows of blocks": 1})
+        asked = rows.count > 1 or sum(cols.count > 1 for cols in columns)
+        parts.append({"rows of blocks": 1, "blocks tried": float(asked)})
     return times(windows.batches, together({"images": 1}, *parts))
 
 
@@ -130,9 +134,11 @@ def _overlapping(windows: Windows, compute: Compute, overlap: Overlap) -> Work:
     rows, cols = windows.rows, windows.cols
     in_line, out_line = cols.size * windows.in_c, cols.out * windows.out_c
     found: Counter[tuple[Block, Block]] = Counter()
-    row_blocks = 0
+    row_blocks = tried = 0
 
     def apart(lines: int, count: int, x: int, y: int) -> bool:
+        nonlocal tried
+        tried += 1
         height = (lines - 1) * rows.stride + (rows.kernel - 1) * rows.dilation
         width = (count - 1) * cols.stride + (cols.kernel - 1) * cols.dilation
         x_end = x + height * in_line + (width + 1) * windows.in_c
@@ -158,7 +164,8 @@ def _overlapping(windows: Windows, compute: Compute, overlap: Overlap) -> Work:
 
             found.update((lines, block) for _, block in _halved(cols, overlap.backwards, part))
     parts = [times(count, _block(*blocks, compute)) for blocks, count in found.items()]
-    return together({"images": windows.batches, "rows of blocks": row_blocks}, *parts)
+    own = {"images": windows.batches, "rows of blocks": row_blocks, "blocks tried": tried}
+    return together(own, *parts)
 
 
 def _halved(axis: Axis, backwards: bool, fits: Callable[[int, int], bool]) -> Iterator[tuple[int, Block]]:
