@@ -113,6 +113,34 @@ def test_a_recurrent_layer_beside_others(steps: int, kind: str, tmp_path: Path) 
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_state_beside_a_recurrent_one_keeps_the_loop(constant: bool, tmp_path: Path) -> None:
+    """Its first step is computed by the compiler where the first value is a constant, the others are not."""
+    model = loop(STEPS, "Tanh")
+    (node,), (body,) = model.graph.node, [attribute.g for attribute in model.graph.node[0].attribute]
+    state = [BATCH, HIDDEN]
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(0.9), "kept"))
+    body.node.append(helper.make_node("Mul", ["slow", "kept"], ["less"]))
+    body.node.append(helper.make_node("Add", ["less", "next"], ["sum2"]))
+    body.input.append(helper.make_tensor_value_info("slow", 1, state))
+    body.output.append(helper.make_tensor_value_info("sum2", 1, state))
+    node.input.append("zeros" if constant else "first")
+    node.output.append("z")
+    model.graph.output.append(helper.make_tensor_value_info("z", 1, state))
+    if not constant:
+        model.graph.input.append(helper.make_tensor_value_info("first", 1, state))
+    compiled = compile_model(saved(model, tmp_path), Options("steps", "host"))
+    assert [node.op.kind for node in compiled.graph.nodes] == ["Loop"]
+    random = np.random.default_rng(6)
+    sample = {
+        name: random.normal(0, 1, compiled.graph.tensors[name].shape).astype(np.float32)
+        for name in compiled.graph.inputs
+    }
+    (found,) = harness.run_files(compiled.files, "host", [sample]).outputs
+    for name, wanted in Session(model).run(sample).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_a_body_that_needs_the_number_of_the_step_is_refused(tmp_path: Path) -> None:
     """Its steps are copies, of which there may be a few hundred."""
     model = loop(STEPS, "Softsign")

@@ -325,16 +325,26 @@ def _outside(body: _Body) -> list[Tensor]:
 
 
 def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> bool:
-    """Whether the first steps, unrolled, become an RNN, GRU or LSTM; of many, nothing else may be left."""
+    """Whether the first steps, unrolled, become an RNN, GRU or LSTM; of many, nothing else may be left.
+
+    What is left of every step grows with them. The first steps may have less: their states are constants.
+    """
+    copies = _copies(build, attempt, outline, TRIED)
+    if copies is None or steps <= unrolling.MOST_COPIES:
+        return copies is not None
+    return copies < TRIED and copies == _copies(build, attempt, outline, 2 * TRIED)
+
+
+def _copies(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> int | None:
+    """Of so many steps, how many copies of a layer are left; None if no part of them is recurrent."""
     mark = len(build.nodes)
     try:
-        results = outline.unroll(TRIED)
+        results = outline.unroll(steps)
         graph = _graph_of(build, build.nodes[mark:], results)
     except TinymlError:
         graph = None
     _undo(build, attempt, outline)
-    copies = None if graph is None else late.copies_beside_recurrent(graph)
-    return copies is not None and (steps <= unrolling.MOST_COPIES or copies < TRIED)
+    return None if graph is None else late.copies_beside_recurrent(graph)
 
 
 def _graph_of(build: Builder, nodes: Sequence[Node], results: Sequence[Tensor]) -> Graph:
