@@ -9,7 +9,7 @@ the types, integers are rescaled to integers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -113,7 +113,7 @@ def overrides(
     """For all tensors that are not simply int8, or have the scale that a loop gives them."""
     constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
     result = {name: [_override(INT8, typed=True) | {"symmetric": True}] for name in without_channels(model)}
-    wide = wide_states(model, ranges, excluded)
+    wide, readers = wide_states(model, ranges, excluded), _readers(model)
     for name, place in _places(model, int16, excluded):
         kind = INT16 if name in wide else place.kind(int16)
         if name in constants:
@@ -121,7 +121,7 @@ def overrides(
                 result[name] = [_override(INT16)]
         elif name in ranges:
             declared = quantizing(place.source.op_type) if place.source is not None else FLOAT
-            alone = declared.scales_required or not _shares_scale(model, name)
+            alone = declared.scales_required or not _shares_scale(readers, name)
             found = _override(kind, declared.scales.get(kind.name) if alone else None)
             others = place.narrow if kind == INT16 else place.wide
             if name in wide:
@@ -185,13 +185,20 @@ def _places(
     yield from places.items()
 
 
-def _shares_scale(model: onnx.ModelProto, name: str) -> bool:
-    """Whether a reader, perhaps after a reshape, requires this tensor to share the scale of others."""
+def _readers(model: onnx.ModelProto) -> Mapping[str, Sequence[onnx.NodeProto]]:
+    found: dict[str, list[onnx.NodeProto]] = {}
     for node in model.graph.node:
+        for name in node.input:
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def _shares_scale(readers: Mapping[str, Sequence[onnx.NodeProto]], name: str) -> bool:
+    """Whether a reader, perhaps after a reshape, requires this tensor to share the scale of others."""
+    for node in readers.get(name, ()):
         declared = quantizing(node.op_type)
-        if name in node.input and (
-            declared.one_scale
-            or (declared.keeps_scale and any(_shares_scale(model, output) for output in node.output))
+        if declared.one_scale or (
+            declared.keeps_scale and any(_shares_scale(readers, output) for output in node.output)
         ):
             return True
     return False
