@@ -20,6 +20,7 @@ from tinyml.ir import Array, Graph
 from tinyml.ir.text_parser import parse
 from tinyml.ir.verifier import verify
 from tinyml.ops.attention.heads import Heads
+from tinyml.ops.elementwise.where import Where
 from tinyml.passes.fuse_attention import fuse_attention
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -49,13 +50,37 @@ def seen(rng: np.random.Generator, heads: int, queries: int, keys: int) -> Array
     return rng.random((*lead, queries, keys)) < 0.6
 
 
+def given(rng: np.random.Generator, lines: list[str], mask: Array, low: float) -> tuple[str, bool]:
+    """The same mask by bits that arrive at run time as ``b``: what is added, or (true) what chooses; it may
+    become wider than the bits are."""
+    kind = str(rng.choice(["bool", "bool", "float32", "int64"]))
+    shape = "x".join(map(str, mask.shape))
+    lines.insert(0, f"input b: {kind}[{shape}]")
+    bits = "b"
+    if kind != "bool":
+        lines.append(f"b0: bool[{shape}] = Cast(b; dtype=bool)")
+    if kind == "bool" or rng.random() < 0.3:
+        bits = "b0" if kind != "bool" else "b"
+        if rng.random() < 0.5:
+            return bits, True
+        lines.append(f"f: float32[{shape}] = Cast({bits}; dtype=float32)")
+        bits = "f"
+    elif kind == "int64":
+        lines.append(f"f: float32[{shape}] = Cast(b; dtype=float32)")
+        bits = "f"
+    factor = low if np.isfinite(low) else LOWEST
+    lines.append(f"g: {binary(constant(np.asarray(1, np.float32)), bits, 'sub', shape)}")
+    lines.append(f"h: {binary('g', constant(np.asarray(factor, np.float32)), 'mul', shape)}")
+    return "h", False
+
+
 def binary(left: str, right: str, function: str, shape: str) -> str:
     return (
         f"float32[{shape}] = Binary({left}, {right}; clamp=-infxinf, function={function}, round_once=False)"
     )
 
 
-def drawn(seed: int) -> Graph:
+def drawn(seed: int, at_run_time: bool = False) -> Graph:
     rng = np.random.default_rng(seed)
     heads, queries, keys, depth = (int(n) for n in rng.integers((1, 1, 2, 1), (4, 7, 8, 6)))
     whole = bool(rng.random() < 0.5)
@@ -84,7 +109,14 @@ def drawn(seed: int) -> Graph:
         cap = np.asarray(rng.choice((0.5, 30.0, 1e6)), np.float32)
         lines.append(f"c: {binary('t', constant(cap), 'mul', shape)}")
         name = "c"
-    if rng.random() < 0.6:
+    bits, chooses = given(rng, lines, mask, low) if at_run_time else ("", False)
+    if bits and chooses:
+        hidden = constant(np.asarray(low, np.float32))
+        operands = (bits, name, hidden) if rng.random() < 0.7 else (bits, hidden, name)
+        lines.append(f"m: float32[{shape}] = Where({', '.join(operands)})")
+    elif bits:
+        lines.append(f"m: {binary(name, bits, 'add', shape)}")
+    elif rng.random() < 0.6:
         added = np.where(mask, 0, low).astype(np.float32)
         lines.append(f"m: {binary(name, constant(added), 'add', shape)}")
     else:
@@ -103,17 +135,33 @@ def drawn(seed: int) -> Graph:
     return graph
 
 
+def seeing(graph: Graph, bits: Array) -> Array:
+    """Which queries see a key by bits that arrive at run time, in the shape of the result."""
+    flips = any(isinstance(n.op, Where) and graph.tensors[n.inputs[1]].is_constant for n in graph.nodes)
+    heads, queries, _ = graph.tensors["y"].shape
+    keys = graph.tensors["k"].shape[1]
+    visible = np.broadcast_to((bits != 0) != flips, (heads, queries, keys))
+    return np.asarray(visible.any(axis=2, keepdims=True))
+
+
 def fuses_alike(before: Graph, seed: int) -> bool:
-    """Whether a graph is fused; the result is then the same, for bytes up to a step."""
+    """Whether a graph is fused; the result is then the same, for bytes up to a step.
+
+    Of queries that see no key, only floats are compared: what bytes compute has tests of its own.
+    """
     after = fuse_attention(before)
     verify(after, "fuse_attention")
     for sample_number in range(2):
         rng = np.random.default_rng((seed, sample_number))
         sample = {name: random_values(rng, before.tensors[name]) for name in before.inputs}
+        if "b" in sample:
+            bits = before.tensors["b"]
+            sample["b"] = (rng.random(bits.shape) < 0.6).astype(bits.dtype.numpy)
         with np.errstate(invalid="ignore", over="ignore"):
             old, new = interpret(before, sample)["y"], interpret(after, sample)["y"]
         if old.dtype == np.int8:
-            assert np.abs(old.astype(int) - new).max() <= 1
+            off = np.abs(old.astype(int) - new)
+            assert (off if "b" not in sample else np.where(seeing(before, sample["b"]), off, 0)).max() <= 1
         else:
             np.testing.assert_allclose(new, old, rtol=1e-4, atol=1e-5)
     return any(isinstance(node.op, Heads) for node in after.nodes)
@@ -122,10 +170,20 @@ def fuses_alike(before: Graph, seed: int) -> bool:
 @pytest.mark.parametrize("start", range(0, 2000, 200))
 @pytest.mark.tenth
 def test_random_masks(start: int) -> None:
+    campaign(start, at_run_time=False)
+
+
+@pytest.mark.parametrize("start", range(10000, 12000, 200))
+@pytest.mark.tenth
+def test_random_masks_that_arrive_at_run_time(start: int) -> None:
+    campaign(start, at_run_time=True)
+
+
+def campaign(start: int, at_run_time: bool) -> None:
     fused: collections.Counter[bool] = collections.Counter()
     for seed in range(start, start + 200):
         try:
-            fused[fuses_alike(drawn(seed), seed)] += 1
+            fused[fuses_alike(drawn(seed, at_run_time), seed)] += 1
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
     assert fused[True] > 40

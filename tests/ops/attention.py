@@ -105,11 +105,15 @@ def quantised(
     zero: int = 0,
     score: float = 0.05,
     mask: Array | None = None,
+    given: bool = False,
     position: Array | None = None,
     **more: Any,
 ) -> Case:
+    """``given``: the mask arrives at run time."""
     heads, queries, keys, depth, values = size
     named = places((heads, queries, keys, depth, values), False)
+    if mask is not None and not given:
+        named["mask_step"] = keys
     attributes: dict[str, Any] = {
         "scores": Quant.per_tensor(score, -1 - zero),
         "scaled": Quant.per_tensor(score, -1 - zero),
@@ -125,7 +129,7 @@ def quantised(
         for i, (shape, quant) in enumerate(zip(shapes, quants, strict=True))
     ]
     if mask is not None:
-        inputs.append(Const(mask))
+        inputs.append(mask if given else Const(mask))
     if position is not None:
         inputs += [None, position]
     return op_case(
@@ -142,6 +146,31 @@ BEHIND = np.zeros((3, 12), np.float32)
 BEHIND[1, :6] = -np.inf  # all that the second query sees from position 4 on
 SEEN = np.random.default_rng(5).random((2, 7, 9)) < 0.6
 SEEN[:, :, 0] = True
+
+SOME = SEEN.copy()
+SOME[0, 2] = SOME[1, 5] = False
+"""Some queries see no key."""
+FIRST = np.arange(40) < 22
+"""Keys after these are padding."""
+GIVEN: list[tuple[str, tuple[int, ...], Array, dict[str, Any]]] = [
+    ("keys", (2, 7, 40, 8, 4), FIRST, {}),
+    ("keys_inverted", (2, 6, 40, 12, 5), FIRST[::-1], {"inverted": True}),
+    ("keys_with_gaps", (3, 5, 40, 16, 8), FIRST ^ (np.arange(40) % 7 == 1), {"zero": -128}),
+    ("no_keys", (1, 3, 40, 4, 4), FIRST & False, {"score": 0.3}),
+    ("keys_causal", (2, 40, 40, 4, 4), FIRST[::-1], {"causal": True}),
+    ("keys_of_odd_depth", (2, 5, 40, 7, 3), FIRST, {}),
+    ("one_query", (2, 1, 40, 8, 4), FIRST, {}),
+    ("queries", (2, 7, 9, 8, 4), SOME[0], {"mask_step": 9}),
+    ("queries_of_heads", (2, 7, 9, 8, 4), SOME, {"mask_step": 9, "mask_starts": (63, 0)}),
+    ("queries_inverted", (2, 7, 9, 8, 6), ~SOME[1], {"mask_step": 9, "inverted": True}),
+    ("queries_causal", (2, 7, 9, 4, 4), SOME[1], {"mask_step": 9, "causal": True, "past": 2}),
+    ("table", (2, 7, 9, 8, 8), SOME[1], {"mask_step": 9, "table": STEPS, "scaled": Quant.per_tensor(0.1, 3)}),
+]
+
+
+def given(name: str, size: tuple[int, ...], mask: Array, **more: Any) -> Case:
+    return quantised(name, *size, mask=mask, given=True, **{"mask_starts": (0,) * size[0], **more})
+
 
 CASES: list[Case] = [
     floats("floats", 2, 7, 9, 5, 3),
@@ -185,6 +214,11 @@ CASES: list[Case] = [
     quantised("bytes_mask_table", 2, 7, 9, 8, 8, mask=SEEN[1], table=STEPS, scaled=Quant.per_tensor(0.1, 3)),
     quantised("bytes_mask_for_each_head", 3, 7, 9, 8, 4, mask=SEEN, mask_starts=(63, 0, 63)),
     quantised("bytes_mask_for_each_head_causal", 2, 7, 9, 5, 3, causal=True, mask=SEEN, mask_starts=(0, 63)),
+    *(
+        given(f"bytes_given_{name}_{blind}", size, mask, blind=blind, **more)
+        for blind in ("zeros", "mean", "all")
+        for name, size, mask, more in GIVEN
+    ),
     quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
     quantised("bytes_position_of_the_end", 2, 3, 9, 8, 6, causal=True, past=-2, position=np.array([8])),

@@ -62,12 +62,26 @@ def span_of(scale: float, softcap: float, beta: float, numbers: tuple[float, flo
 
 @dataclass(frozen=True)
 class Mask:
-    """What is added to ``scores`` of this shape, or (``truth``) says which of them are kept, not ``low``."""
+    """What is added to ``scores`` of this shape, or (``truth``) says which of them are kept, not ``low``, or
+    (``flipped``) which are not kept."""
 
     name: str
     scores: Shape
     truth: bool
     low: float = -math.inf
+    flipped: bool = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A tensor of bits whose element, in these rows, says whether a query sees a key, or (``inverted``) does
+    not; and what a query computes that sees none."""
+
+    name: str
+    rows: Rows
+    inverted: bool
+    past: int | None  # queries see no keys further than this after their own place
+    blind: str
 
 
 @dataclass(frozen=True)
@@ -78,12 +92,14 @@ class Scores:
     softcap: float = 0.0
     mask: str = ""
     low: float = -math.inf
+    inverted: bool = False  # a mask of truths says which keys are hidden
     rows: Rows = NO_ROWS
     past: int | None = None  # causal
     position: str = ""  # the past is counted from it
     masked_by: str = ""  # what hides keys, whether it stays or not
     span: Span = Span()
     alike: bool = False  # all queries of a head see the keys that the first one does
+    shown: Shown | None = None  # of bytes: in place of masks that arrive at run time
 
 
 def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask], span: Span) -> Scores | None:
@@ -116,9 +132,9 @@ def _moved(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
         if not hides or not found.span.hidden_by(mask):
             return None
     queries, keys = masks[0].scores[-2:]
-    names = [mask.name for mask in masks]
-    alike = queries > 1 and all(edit.tensors[name].shape[-2:-1] in ((), (1,)) for name in names)
-    moving = position_of(edit, names, (1 if alike else queries, keys), found.span.hides)
+    alike = queries > 1 and all(edit.tensors[mask.name].shape[-2:-1] in ((), (1,)) for mask in masks)
+    flipped = {mask.name: mask.flipped for mask in masks}
+    moving = position_of(edit, flipped, (1 if alike else queries, keys), found.span.hides)
     return None if moving is None else replace(found, position=moving[0], past=moving[1], alike=alike)
 
 
@@ -128,7 +144,7 @@ def _masked(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     axes = (1,) * (len(mask.scores) - len(tensor.shape)) + tensor.shape
     same_for_all_heads = axes[:-2] == (1,) * (len(mask.scores) - 2) and axes[-1] == keys
     if same_for_all_heads and found.span.hidden_by(mask):
-        past = _past(tensor, (queries, keys), found.span) if axes[-2] == queries else None
+        past = _past(tensor, (queries, keys), found.span, mask.flipped) if axes[-2] == queries else None
         if past is not None:
             return replace(found, past=past)
         moved = _moved(edit, found, [mask])
@@ -143,7 +159,9 @@ def _stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
     numbers = np.broadcast_to(np.arange(tensor.elements).reshape(tensor.shape), mask.scores)
     rows = rows_of(numbers.reshape(-1, *mask.scores[-2:]))
     low = mask.low if mask.truth else found.low
-    return None if rows is None else replace(found, mask=mask.name, rows=rows, low=low)
+    if rows is None:
+        return None
+    return replace(found, mask=mask.name, rows=rows, low=low, inverted=mask.flipped)
 
 
 def visible_keys(edit: Editor, found: Scores, shape: tuple[int, int]) -> Array | None:
@@ -156,7 +174,7 @@ def visible_keys(edit: Editor, found: Scores, shape: tuple[int, int]) -> Array |
         return None
     values = tensor.data.reshape(-1)[found.rows.numbers(*shape)]
     mask = Mask(found.mask, values.shape, values.dtype == np.bool_, found.low)
-    visible = _visible(values, found.span) if found.span.hidden_by(mask) else None
+    visible = _visible(values, found.span, found.inverted) if found.span.hidden_by(mask) else None
     return visible[:1] if visible is not None and np.all(visible == visible[0]) else visible
 
 
@@ -168,15 +186,15 @@ def causal_past(visible: Array) -> int | None:
     return past if past >= 0 and np.array_equal(visible, seen) else None
 
 
-def _past(mask: Tensor, shape: tuple[int, int], span: Span) -> int | None:
+def _past(mask: Tensor, shape: tuple[int, int], span: Span, flipped: bool) -> int | None:
     """By how much a constant mask lets queries see further than their own place, if it is causal."""
-    visible = None if mask.data is None else _visible(mask.data.reshape(shape), span)
+    visible = None if mask.data is None else _visible(mask.data.reshape(shape), span, flipped)
     return None if visible is None else causal_past(visible)
 
 
-def _visible(values: Array, span: Span) -> Array | None:
+def _visible(values: Array, span: Span, flipped: bool) -> Array | None:
     """Which keys are seen; None if what is added is neither nothing nor enough to hide them."""
     if values.dtype == np.bool_:
-        return values
+        return np.asarray(values != flipped)
     visible = values == 0
     return visible if bool(np.all(visible | (values <= span.hides))) else None

@@ -7,7 +7,7 @@ What computes the mask is evaluated for each position instead of being recognise
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,17 +21,18 @@ MOST_ELEMENTS = 1 << 22
 
 
 def position_of(
-    edit: Editor, masks: Sequence[str], shape: tuple[int, int], hides: float
+    edit: Editor, masks: Mapping[str, bool], shape: tuple[int, int], hides: float
 ) -> tuple[str, int] | None:
     """The tensor that holds the position, and how many keys further than that the first query sees.
 
     Query i sees keys up to i + position + this number, for every position at which all queries see their own
     key. Where as many queries as keys leave one such position, which proves nothing, it is for all up to the
     one at which every query sees all keys. The masks can be broadcast to ``shape``, (queries, keys); what one
-    of them hides is hidden; ``hides`` or less added to a score does.
+    of them hides is hidden; ``hides`` or less added to a score does, and so does a truth that is false, or
+    true where ``masks`` says so.
     """
     queries, keys = shape
-    found = _sources(edit, masks)
+    found = _sources(edit, tuple(masks))
     if found is None or queries * keys * keys > MOST_ELEMENTS or keys < 2:
         return None
     source, nodes = found
@@ -40,15 +41,16 @@ def position_of(
     def visible(position: int) -> Array | None:
         values = _values(edit, source, nodes, position)
         seen = np.ones(shape, np.bool_)
-        for name in masks:
+        for name, flipped in masks.items():
             data = edit.tensors[name].data
             mask = values[name] if data is None else data
             mask = mask.reshape(mask.shape[-2:])  # the same for all heads
             if mask.dtype != np.bool_:
                 if not np.all((mask == 0) | (mask <= hides)):
                     return None
-                mask = mask == 0
-            seen = seen & mask
+                seen = seen & (mask == 0)
+            else:
+                seen = seen & (mask != flipped)
         return seen
 
     past: int | None = None

@@ -24,6 +24,7 @@ from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
 from tinyml.passes._attention_masks import Mask, Scores, masked_scores, span_of
+from tinyml.passes._attention_shown import shown_keys
 from tinyml.passes.editor import Editor
 
 BYTES = np.arange(-128, 128).astype(np.int8)
@@ -260,7 +261,14 @@ def scores_of(edit: Editor, path: Path, numbers: tuple[float, float] | None = No
     if not usable or capped or not isinstance(path.softmax.op, Softmax | SoftmaxTable):
         return None
     span = span_of(found.scale, found.softcap, path.softmax.op.beta, numbers)
-    return masked_scores(edit, found, masks, span)
+    masked = masked_scores(edit, found, masks, span)
+    if numbers is not None and (
+        masked is None or (masked.mask and not edit.tensors[masked.mask].is_constant)
+    ):
+        shown = shown_keys(edit, masks, span)
+        if shown is not None:
+            return replace(found, masked_by=masks[-1].name, span=span, past=shown.past, shown=shown)
+    return masked
 
 
 def _same(edit: Editor, name: str, scores: str) -> bool:
@@ -281,7 +289,10 @@ def _number(edit: Editor, name: str) -> float | None:
 def _hidden(edit: Editor, node: Node, name: str, scores: Shape) -> Mask | None:
     """A condition that keeps scores or hides them."""
     condition, kept, replaced = node.inputs
+    flipped = _number(edit, kept) is not None
+    if flipped:
+        kept, replaced = replaced, kept
     low = _number(edit, replaced)
     if not _same(edit, kept, name) or low is None or math.isnan(low):
         return None
-    return Mask(condition, scores, True, low)
+    return Mask(condition, scores, True, low, flipped)

@@ -13,12 +13,13 @@ import numpy as np
 from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
-from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
+from tinyml.ops.attention.attention_int8 import ZEROS, AttentionInt8, has_form
 from tinyml.ops.attention.heads import MOST_HEADS, Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
-from tinyml.passes._attention_masks import Scores, causal_past, visible_keys
+from tinyml.passes._attention_masks import Scores, Shown, causal_past, visible_keys
 from tinyml.passes._attention_rows import Operand, destination, source, turned
 from tinyml.passes._attention_scores import Path, in_real_numbers, path_to, scores_of, table_of
 from tinyml.passes.editor import Editor
@@ -73,7 +74,7 @@ def _fuse(edit: Editor, second: Node) -> bool:
         places |= {f"{word}_starts": operand.rows.starts, f"{word}_step": operand.rows.step}
     operands = (first, keys, values)
     form = _bytes if scores.quant is not None else _floats
-    found = form(edit, path, second, places, operands)
+    found = form(edit, path, second, places, operands, new)
     if found is None:
         return False
     op, more = found
@@ -88,7 +89,12 @@ def _fuse(edit: Editor, second: Node) -> bool:
 
 
 def _floats(
-    edit: Editor, path: Path, second: Node, places: dict[str, Any], operands: tuple[Operand, ...]
+    edit: Editor,
+    path: Path,
+    second: Node,
+    places: dict[str, Any],
+    operands: tuple[Operand, ...],
+    new: list[Node],
 ) -> tuple[Heads, tuple[str, ...]] | None:
     softmax = path.softmax.op
     if not isinstance(softmax, Softmax):
@@ -113,6 +119,7 @@ def _floats(
         past=scores.past or 0,
         mask_starts=scores.rows.starts,
         mask_step=scores.rows.step,
+        inverted=scores.inverted,
     )
     if scores.position:
         return _one_by_one(op) if scores.alike else op, (scores.mask, scores.position)
@@ -120,7 +127,12 @@ def _floats(
 
 
 def _bytes(
-    edit: Editor, path: Path, second: Node, places: dict[str, Any], operands: tuple[Operand, ...]
+    edit: Editor,
+    path: Path,
+    second: Node,
+    places: dict[str, Any],
+    operands: tuple[Operand, ...],
+    new: list[Node],
 ) -> tuple[Heads, tuple[str, ...]] | None:
     softmax, product = path.softmax.op, path.product.op
     assert isinstance(softmax, Softmax | SoftmaxTable) and isinstance(product, MatMul)
@@ -137,7 +149,7 @@ def _bytes(
         return None
     if product != second.op or scores.quant is None or weights.quant is None:
         return None
-    if path.empty and not (real.position and path.empty == real.masked_by):
+    if path.empty and not ((real.position or real.shown) and path.empty == real.masked_by):
         return None  # with a position, every query sees a key
     if path.guarded and between is path.between:
         return None  # without a mask, scores that were bytes are numbers, and so are their weights
@@ -158,6 +170,7 @@ def _bytes(
         if past is not None:
             real, visible = replace(real, past=past), None
     tables, starts = (None, ()) if visible is None else _shared(visible)
+    shown = real.shown
     op = AttentionInt8(
         **places,
         scores=scores.quant,
@@ -170,7 +183,10 @@ def _bytes(
         causal=real.past is not None,
         past=real.past or 0,
         mask_starts=starts,
+        mask_step=0 if tables is None else places["keys"],
     )
+    if shown is not None:
+        return _shown(edit, op, shown, bool(path.empty or path.guarded), new)
     if tables is not None:
         return op, (edit.constant(f"{second.name} visible", tables).name,)
     return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
@@ -181,6 +197,24 @@ def _shared(visible: Array) -> tuple[Array, tuple[int, ...]]:
     tables, places = np.unique(visible, axis=0, return_inverse=True)
     size = visible[0].size
     return tables, tuple(int(place) * size for place in places.reshape(-1)) if len(visible) > 1 else ()
+
+
+def _shown(
+    edit: Editor, op: AttentionInt8, shown: Shown, zeros: bool, new: list[Node]
+) -> tuple[AttentionInt8, tuple[str, ...]]:
+    """With the bits that say which keys are seen; ``zeros``: nothing comes of a query that sees none."""
+    bits = edit.tensors[shown.name]
+    if bits.dtype is not DType.BOOL:
+        node, bits = edit.make(shown.name, Cast(DType.BOOL), [bits])
+        new.append(node)
+    masked = replace(
+        op,
+        mask_starts=shown.rows.starts,
+        mask_step=shown.rows.step,
+        inverted=shown.inverted,
+        blind=ZEROS if zeros else shown.blind,
+    )
+    return masked, (bits.name,)
 
 
 def _one_by_one(op: Heads) -> Heads:

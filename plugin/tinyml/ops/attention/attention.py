@@ -51,6 +51,7 @@ class Attention(Heads):
     scale: float = 1.0
     softcap: float = 0.0
     low: float = -math.inf  # the score of a key that a mask of bool hides
+    inverted: bool = False  # such a mask hides keys where it is true
     empty: bool = False  # a query all of whose scores are -inf gives zeros
     mask_starts: tuple[int, ...] = ()
     mask_step: int = 0
@@ -68,7 +69,10 @@ class Attention(Heads):
             mask = given(inputs, MASK).reshape(-1)[
                 Rows(self.mask_starts, self.mask_step).numbers(self.queries, self.keys)
             ]
-            scores = np.where(mask, scores, real(self.low)) if mask.dtype == np.bool_ else scores + mask
+            if mask.dtype == np.bool_:
+                scores = np.where(mask != self.inverted, scores, real(self.low))
+            else:
+                scores = scores + mask
         position = self.position(inputs)
         blind: Array = np.zeros((self.queries, 1), np.bool_)
         if self.causal:

@@ -28,6 +28,9 @@ from tinyml.ops.softmax.softmax import Softmax
 
 UNIT = Quant.per_tensor(1.0, 0)
 
+ZEROS, MEAN, ALL = "zeros", "mean", "all"
+"""What a query computes that sees no key: zeros, the mean of all values, or as if it saw all keys."""
+
 
 def bytes_everywhere(layer: Layer[AttentionInt8]) -> bool:
     """Queries, keys and values are int8, quantised per tensor; so are scores and weights."""
@@ -43,22 +46,21 @@ def products_fit(layer: Layer[AttentionInt8]) -> bool:
 
 
 def mask_of_bools(layer: Layer[AttentionInt8]) -> bool:
-    """A mask is a constant of bool for every query and key, one for all heads or several, that leaves each
-    query a key; with one, the softmax is by table."""
+    """A mask is of bool, and the softmax is by table. A constant one has an element for every query and key,
+    for all heads or for several, and leaves each query a key."""
     op = layer.op
     if not layer.has_input(MASK):
         return not op.mask_starts
-    mask, one = layer.input(MASK), op.queries * op.keys
-    if mask.data is None or mask.dtype is not DType.BOOL:
+    mask = layer.input(MASK)
+    if mask.dtype is not DType.BOOL or not op.by_table or layer.has_input(POSITION):
         return False
-    if op.mask_starts:
-        inside = all(0 <= start <= mask.elements - one for start in op.mask_starts)
-        if len(op.mask_starts) != op.heads or not inside:
-            return False
-    elif mask.elements != one:
+    if len(op.mask_starts) not in (0, op.heads) or not op.mask_rows.fit(mask.elements, op.queries, op.keys):
         return False
-    some = bool(op.masked(layer).any(axis=2).all())
-    return some and op.by_table and not layer.has_input(POSITION)
+    if mask.data is None:
+        return op.blind in (ZEROS, MEAN, ALL)
+    if not op.mask_starts and mask.elements != op.queries * op.keys:
+        return False
+    return op.mask_step == op.keys and not op.inverted and bool(op.masked(layer).any(axis=2).all())
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class AttentionInt8(Heads):
     """softmax(q · k) · v, with the scores as int8 (``scores``), perhaps mapped by a ``table`` to ``scaled``,
     and their softmax as int8 (``weights``).
 
-    A position that arrives at run time is added to ``past``; the first query always sees a key. A constant
-    mask says which keys each query sees: the same ones in all heads, unless it has a place for each head.
+    A position that arrives at run time is added to ``past``; the first query always sees a key. A mask says
+    which keys each query sees, or (``inverted``) does not see: the same ones in all heads, unless it has a
+    place for each head. If it arrives at run time, a query may see none, and computes what ``blind`` says.
     """
 
     operands = (
@@ -86,6 +89,9 @@ class AttentionInt8(Heads):
     by_table: bool = True  # as SoftmaxTable; else as TensorFlow Lite's softmax
     round_once: bool = False
     mask_starts: tuple[int, ...] = ()  # for each head
+    mask_step: int = 0
+    inverted: bool = False
+    blind: str = ZEROS
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(self.output_shape, DType.INT8),)
@@ -97,7 +103,10 @@ class AttentionInt8(Heads):
         if self.table:
             scores = np.asarray(self.table, np.int8)[scores.astype(np.int64) + 128]
         mask = inputs[MASK] if len(inputs) > MASK else None
-        weights = self._weights(scores, self.position(inputs) or 0, mask)
+        if mask is None:
+            weights = self._weights(scores, self.position(inputs) or 0)
+        else:
+            weights = self._masked_weights(scores, self._visible(mask) & ~self.hidden())
         (y,) = second.op.evaluate(second, [weights, v])
         return (self.placed(y),)
 
@@ -105,12 +114,15 @@ class AttentionInt8(Heads):
         """(heads, queries, keys): which keys a query sees with the mask of the layer."""
         return self._visible(layer.input(MASK).value) & ~self.hidden()
 
+    @property
+    def mask_rows(self) -> Rows:
+        return Rows(self.mask_starts or (0,) * self.heads, self.mask_step)
+
     def _visible(self, mask: Array) -> Array:
-        rows = Rows(self.mask_starts or (0,) * self.heads, self.keys)
-        return np.asarray(mask.reshape(-1)[rows.numbers(self.queries, self.keys)])
+        return np.asarray(mask.reshape(-1)[self.mask_rows.numbers(self.queries, self.keys)] != self.inverted)
 
     def macs(self, layer: Layer) -> int:
-        if not layer.has_input(MASK):
+        if not layer.has_input(MASK) or not layer.input(MASK).is_constant:
             return super().macs(layer)
         return int(self.masked(layer).sum()) * (self.depth + self.values)
 
@@ -119,13 +131,22 @@ class AttentionInt8(Heads):
         """Positions at which the first query sees one key, and every query all of them."""
         return -self.past, self.keys - self.past
 
-    def _weights(self, scores: Array, position: int, mask: Array | None) -> Array:
-        hidden = self.hidden(position)
-        if mask is not None:
-            hidden = hidden | ~self._visible(mask)
+    def _by_table(self, scores: Array, hidden: Array) -> Array:
+        y = Tensor("", scores.shape, DType.INT8, self.weights)
+        return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))
+
+    def _masked_weights(self, scores: Array, visible: Array) -> Array:
+        blind = ~visible.any(axis=2, keepdims=True)
+        if self.blind == MEAN:
+            scores = np.where(blind, np.int8(0), scores)
+        weights = self._by_table(scores, ~visible & ~blind)
+        if self.blind == ZEROS:
+            weights = np.where(blind, np.int8(self.weights.zero_point), weights)
+        return weights
+
+    def _weights(self, scores: Array, position: int) -> Array:
         if self.by_table:
-            y = Tensor("", scores.shape, DType.INT8, self.weights)
-            return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))
+            return self._by_table(scores, self.hidden(position))
         weights = np.full_like(scores, self.weights.zero_point)
         for row, seen in enumerate(self.seen(position)):
             layer = self.softmax((scores.shape[0], int(seen)))

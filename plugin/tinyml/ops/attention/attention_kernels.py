@@ -46,12 +46,16 @@ class AttentionFloat(Kernel[Attention]):
             limited = sheet.limited(f"{sheet.x(POSITION)}[0]", *op.positions)
             sheet.line(f"const int32_t past = {limited + op.past if op.past else limited};")
             tensors["past"] = "&past"
-        _call(sheet, self.name, record, "struct tinyml_attention_floats", tensors)
+        _call(sheet, self.name, [f"&{record}"], "struct tinyml_attention_floats", tensors)
 
     def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
         if layer.has_input(POSITION):
             raise NotPlayableError("the player has no attention whose number of keys is computed")
-        members = {**self._members(layer, sheet), ".hides": int(_hides(layer))}
+        members = {
+            **self._members(layer, sheet),
+            ".hides": int(_hides(layer)) * (2 if layer.op.inverted else 1),
+        }
+        members.pop(".inverted", None)
         mask = sheet.x(MASK) if layer.has_input(MASK) else "NULL"
         sheet.note(self.name, members, sheet.x(Q), sheet.x(K), sheet.x(V), mask, sheet.y(), sheet.scratch)
 
@@ -69,6 +73,8 @@ class AttentionFloat(Kernel[Attention]):
             members[".mask_step"] = op.mask_step
         if _hides(layer):
             members[".low"] = sheet.number(op.low)
+            if op.inverted:
+                members[".inverted"] = "true"
         return members
 
 
@@ -85,6 +91,11 @@ def unmasked(layer: Layer[AttentionInt8]) -> bool:
 def masked(layer: Layer[AttentionInt8]) -> bool:
     """There is a mask that hides other keys than later ones."""
     return layer.has_input(MASK)
+
+
+def given(layer: Layer[AttentionInt8]) -> bool:
+    """There is a mask that arrives at run time."""
+    return layer.has_input(MASK) and not layer.input(MASK).is_constant
 
 
 class AttentionBytes(Kernel[AttentionInt8]):
@@ -107,13 +118,17 @@ class AttentionBytes(Kernel[AttentionInt8]):
         return attention_work.bytes_one_by_one(layer)
 
     def emit(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
-        members = {**_places(layer.op, sheet), **self._members(layer, sheet), **self._mask(layer, sheet)}
+        members = {**_places(layer.op, sheet), **self._members(layer, sheet)}
         if layer.op.by_table:
             members[".numerator"] = f"UINT64_C({layer.op.plan.numerator})"
         record = sheet.record("struct tinyml_attention_s8", "params", members)
         if layer.has_input(POSITION):
             record = self._placed(layer, sheet, record)
-        _call(sheet, self.function, record, "struct tinyml_attention_bytes", {})
+        others = [f"&{record}"]
+        if layer.has_input(MASK):
+            _structure(sheet, "const struct tinyml_attention_mask mask", self._mask(layer, sheet))
+            others.append("&mask")
+        _call(sheet, self.function, others, "struct tinyml_attention_bytes", {})
 
     def _placed(self, layer: Layer[AttentionInt8], sheet: Sheet, record: str) -> str:
         """A copy of the parameters with the keys of this run: later ones are not even read."""
@@ -130,6 +145,8 @@ class AttentionBytes(Kernel[AttentionInt8]):
     def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
         if layer.has_input(POSITION):
             raise NotPlayableError("the player has no attention whose number of keys is computed")
+        if given(layer):
+            raise NotPlayableError("the player has no attention on bytes whose mask arrives at run time")
         members = self._members(layer, sheet)
         if layer.op.by_table:
             numerator = layer.op.plan.numerator
@@ -146,7 +163,20 @@ class AttentionBytes(Kernel[AttentionInt8]):
 
     def _mask(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         """What says which keys are seen."""
-        return {}
+        op, mask = layer.op, layer.input(MASK)
+        found: dict[str, object] = {
+            ".visible": _visible(sheet, mask.value) if mask.is_constant else sheet.x(MASK)
+        }
+        if any(op.mask_starts):
+            starts = np.asarray(op.mask_starts, np.int32)
+            found[".starts"] = sheet.table("visible_starts", starts, holds="for each head")
+        if op.mask_step:
+            found[".step"] = op.mask_step
+        if op.inverted:
+            found[".inverted"] = "true"
+        if not mask.is_constant:
+            found[".blind"] = f"TINYML_ATTENTION_{op.blind.upper()}"
+        return found
 
     def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
         op = layer.op
@@ -193,13 +223,6 @@ class AttentionMasked(AttentionBytes):
     constraints = (has_form, masked)
     function = "tinyml_attention_masked_s8"
 
-    def _mask(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
-        starts = np.asarray(layer.op.mask_starts, np.int32)
-        found: dict[str, object] = {".visible": _visible(sheet, layer.input(MASK).value)}
-        if starts.size:
-            found[".visible_starts"] = sheet.table("visible_starts", starts, holds="for each head")
-        return found
-
     def _noted(
         self, layer: Layer[AttentionInt8], sheet: Sheet, members: Mapping[str, object]
     ) -> Iterator[dict[str, object]]:
@@ -234,6 +257,14 @@ class AttentionDsp(AttentionBytes):
         return attention_work.bytes_in_pairs(layer)
 
 
+class AttentionMaskedDsp(AttentionDsp):
+    """The same with a mask that arrives at run time."""
+
+    function = "tinyml_attention_masked_dsp_s8"
+    sources = ("attention/attention_masked_dsp_s8.c",)
+    constraints = (has_form, fours, pairs, given)
+
+
 class AttentionMve(AttentionBytes):
     """Sixteen elements of four rows at a time; the values of a head, transposed, are scratch as well."""
 
@@ -252,6 +283,14 @@ class AttentionMve(AttentionBytes):
 
     def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
         return attention_work.bytes_in_vectors(layer)
+
+
+class AttentionMaskedMve(AttentionMve):
+    """The same with a mask that arrives at run time."""
+
+    function = "tinyml_attention_masked_mve_s8"
+    sources = ("attention/attention_masked_mve_s8.c",)
+    constraints = (has_form, given)
 
 
 def exponentials(op: AttentionInt8) -> Array:
@@ -280,17 +319,30 @@ def _places(op: Heads, sheet: Sheet, table: str = "starts") -> dict[str, object]
     return {f".at{member}": value for member, value in layout(op, starts).items()}
 
 
-def _call(sheet: Sheet, function: str, record: str, type_: str, more: Mapping[str, str]) -> None:
+def _call(sheet: Sheet, function: str, others: Sequence[str], type_: str, more: Mapping[str, str]) -> None:
     tensors = {"q": sheet.x(Q), "k": sheet.x(K), "v": sheet.x(V), **more, "y": sheet.y()}
-    sheet.line(f"const {type_} t = {{")
+    members = {f".{member}": value for member, value in {**tensors, "scratch": sheet.scratch}.items()}
+    _structure(sheet, f"const {type_} t", members)
+    sheet.line(f"{function}({', '.join([*others, '&t'])});")
+
+
+def _structure(sheet: Sheet, name: str, members: Mapping[str, object]) -> None:
+    sheet.line(f"{name} = {{")
     sheet.depth += 1
-    for member, value in {**tensors, "scratch": sheet.scratch}.items():
-        sheet.line(f".{member} = {value},")
+    for member, value in members.items():
+        sheet.line(f"{member} = {value},")
     sheet.depth -= 1
     sheet.line("};")
     sheet.line()
-    sheet.line(f"{function}(&{record}, &t);")
 
 
 register_kernels(Attention, AttentionFloat())
-register_kernels(AttentionInt8, AttentionMve(), AttentionDsp(), AttentionBytes(), AttentionMasked())
+register_kernels(
+    AttentionInt8,
+    AttentionMve(),
+    AttentionMaskedMve(),
+    AttentionDsp(),
+    AttentionMaskedDsp(),
+    AttentionBytes(),
+    AttentionMasked(),
+)

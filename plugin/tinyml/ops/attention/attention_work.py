@@ -14,9 +14,10 @@ from tinyml.ops.framework.work import Work
 
 
 def _seen(layer: Layer[Heads]) -> Array:
-    """How many keys each query sees: of every head if a mask says it, else of one."""
+    """How many keys each query sees: of every head if a constant mask says it, else of one; a mask that
+    arrives at run time may hide none."""
     op = layer.op
-    if isinstance(op, AttentionInt8) and layer.has_input(MASK):
+    if isinstance(op, AttentionInt8) and layer.has_input(MASK) and layer.input(MASK).is_constant:
         return np.asarray(op.masked(layer).sum(axis=2))
     return op.seen(op.positions[1] if layer.has_input(POSITION) else 0)
 

@@ -54,7 +54,7 @@ static float attention_f32_exps(const struct tinyml_attention_f32 *p,
 		}
 		if (t->mask != NULL) {
 			score += t->mask[mask + j];
-		} else if (visible != NULL && visible[mask + j] == 0u) {
+		} else if (visible != NULL && (visible[mask + j] == 0u) != p->inverted) {
 			score = p->low;
 		}
 		top = j == 0 || score > top ? score : top;

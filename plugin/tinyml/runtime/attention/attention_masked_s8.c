@@ -8,7 +8,8 @@
 #include "attention_rows_s8.h"
 
 void tinyml_attention_masked_s8(const struct tinyml_attention_s8 *p,
+				const struct tinyml_attention_mask *mask,
 				const struct tinyml_attention_bytes *t)
 {
-	attention_rows_s8_heads(p, t, p->visible);
+	attention_rows_s8_heads(p, mask, t);
 }

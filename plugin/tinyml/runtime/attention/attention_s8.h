@@ -16,10 +16,78 @@
 #include <tinyml/tinyml.h>
 #include <tinyml/transcendental.h>
 
+#define ATTENTION_S8_INLINE static inline __attribute__((always_inline))
+
 /* How many keys a query sees. */
 static inline int32_t attention_s8_seen(const struct tinyml_heads *at, int32_t query)
 {
 	return at->past < at->keys - query - 1 ? query + at->past + 1 : at->keys;
+}
+
+/* The keys that a query sees: `seen` of them, less those that `hidden` names. */
+struct attention_s8_view {
+	const uint8_t *row; /* a byte for each key; NULL: none is hidden */
+	bool hidden;        /* what the byte of a hidden key says */
+	bool level;         /* all scores are the same */
+	int32_t seen;
+	int32_t count; /* those that are not hidden */
+};
+
+ATTENTION_S8_INLINE bool attention_s8_visible(const struct attention_s8_view *view, int32_t key)
+{
+	return view->row == NULL || (view->row[key] != 0u) != view->hidden;
+}
+
+/* What query `query` of a head sees; without a mask all that `past` leaves it. Hidden keys at the
+ * end are not seen at all.
+ */
+ATTENTION_S8_INLINE struct attention_s8_view
+attention_s8_look(const struct tinyml_heads *at, const struct tinyml_attention_mask *mask,
+		  int32_t head, int32_t query)
+{
+	const int32_t seen = attention_s8_seen(at, query);
+	struct attention_s8_view view = {.seen = seen, .count = seen};
+
+	if (mask != NULL) {
+		const int32_t start = mask->starts != NULL ? mask->starts[head] : 0;
+		int32_t end = 0, count = 0;
+
+		view.row = (const uint8_t *)mask->visible + start + query * mask->step;
+		view.hidden = mask->inverted;
+		for (int32_t j = 0; j < seen; j++) {
+			if (attention_s8_visible(&view, j)) {
+				end = j + 1;
+				count++;
+			}
+		}
+		if (count == 0 && mask->blind != TINYML_ATTENTION_ZEROS) {
+			end = at->keys;
+			count = end;
+			view.level = mask->blind == TINYML_ATTENTION_MEAN;
+		}
+		view.row = count == end ? NULL : view.row;
+		view.seen = end;
+		view.count = count;
+	}
+	return view;
+}
+
+/* The scores of keys that are not hidden come first, and all are the same for a level view. */
+ATTENTION_S8_INLINE void attention_s8_compact(const struct attention_s8_view *view, int8_t *scores)
+{
+	if (view->row != NULL) {
+		int32_t count = 0;
+
+		for (int32_t j = 0; j < view->seen; j++) {
+			if (attention_s8_visible(view, j)) {
+				scores[count++] = scores[j];
+			}
+		}
+	} else if (view->level) {
+		for (int32_t j = 0; j < view->seen; j++) {
+			scores[j] = 0;
+		}
+	}
 }
 
 /* From sums to bytes. A copy of what the parameters say, because compilers expect every byte that

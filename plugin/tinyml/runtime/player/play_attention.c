@@ -31,13 +31,11 @@ static struct tinyml_heads play_attention_heads(const struct tinyml_play *play,
 	};
 }
 
-/* `visible`: position of the mask, or 0. */
-static void play_attention_call(const struct tinyml_play *play, uint32_t visible)
+static struct tinyml_attention_s8 play_attention_all(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_attention_s8 *,
-			    const struct tinyml_attention_bytes *);
 	const struct tinyml_play_attention_s8 *r = play->record;
-	const struct tinyml_attention_s8 p = {
+
+	return (struct tinyml_attention_s8){
 		.at = play_attention_heads(play, &r->at),
 		.q_zero = r->q_zero,
 		.k_zero = r->k_zero,
@@ -55,29 +53,44 @@ static void play_attention_call(const struct tinyml_play *play, uint32_t visible
 		.out_zero = r->out_zero,
 		.by_table = r->by_table != 0u,
 		.once = r->once != 0u,
-		.visible = tinyml_play_table(play, visible),
 	};
-	const struct tinyml_attention_bytes t = {
+}
+
+static struct tinyml_attention_bytes play_attention_tensors(const struct tinyml_play *play)
+{
+	return (struct tinyml_attention_bytes){
 		.q = play->operand[Q],
 		.k = play->operand[K],
 		.v = play->operand[V],
 		.y = play->operand[Y],
 		.scratch = play->operand[SCRATCH],
 	};
-
-	((kernel *)play->kernel->function)(&p, &t);
 }
 
 void tinyml_play_attention_s8(const struct tinyml_play *play)
 {
-	play_attention_call(play, 0);
+	typedef void kernel(const struct tinyml_attention_s8 *,
+			    const struct tinyml_attention_bytes *);
+	const struct tinyml_attention_s8 p = play_attention_all(play);
+	const struct tinyml_attention_bytes t = play_attention_tensors(play);
+
+	((kernel *)play->kernel->function)(&p, &t);
 }
 
 void tinyml_play_attention_masked_s8(const struct tinyml_play *play)
 {
+	typedef void kernel(const struct tinyml_attention_s8 *,
+			    const struct tinyml_attention_mask *,
+			    const struct tinyml_attention_bytes *);
 	const struct tinyml_play_attention_masked_s8 *r = play->record;
+	const struct tinyml_attention_s8 p = play_attention_all(play);
+	const struct tinyml_attention_bytes t = play_attention_tensors(play);
+	const struct tinyml_attention_mask mask = {
+		.visible = tinyml_play_table(play, r->visible),
+		.step = p.at.keys,
+	};
 
-	play_attention_call(play, r->visible);
+	((kernel *)play->kernel->function)(&p, &mask, &t);
 }
 
 void tinyml_play_attention_f32(const struct tinyml_play *play)
@@ -92,6 +105,7 @@ void tinyml_play_attention_f32(const struct tinyml_play *play)
 		.mask_starts = tinyml_play_table(play, r->mask_starts),
 		.mask_step = r->mask_step,
 		.empty = r->empty != 0u,
+		.inverted = r->hides == 2u,
 		.low = r->low,
 	};
 	const struct tinyml_attention_floats t = {

@@ -50,12 +50,22 @@ struct tinyml_attention_s8 {
 	int32_t out_zero;
 	bool by_table; /* else as tinyml_softmax_s8() */
 	bool once;     /* one rounding, halves to even; else two, as TensorFlow Lite */
+};
 
-	/* For each query and key, whether the query sees the key: at least one of those that `past`
-	 * leaves it. Only tinyml_attention_masked_s8() reads it.
-	 */
-	const uint8_t *visible;
-	const int32_t *visible_starts; /* for each head; NULL: all heads see the same keys */
+/** What a query computes that sees no key. */
+enum tinyml_attention_blind {
+	TINYML_ATTENTION_ZEROS,
+	TINYML_ATTENTION_MEAN, /* of all values */
+	TINYML_ATTENTION_ALL,  /* as if it saw all keys */
+};
+
+/** Which keys a query sees of those that `past` leaves it. */
+struct tinyml_attention_mask {
+	const void *visible;   /* bytes: whether the query sees the key */
+	const int32_t *starts; /* for each head; NULL: all heads see the same keys */
+	int32_t step;          /* from one query to the next; 0: all of them see the same keys */
+	bool inverted;         /* bytes say whether the key is hidden */
+	uint8_t blind;         /* enum tinyml_attention_blind */
 };
 
 struct tinyml_attention_f32 {
@@ -64,8 +74,9 @@ struct tinyml_attention_f32 {
 	float softcap;              /* 0: none */
 	const int32_t *mask_starts; /* for each head; NULL without a mask */
 	int32_t mask_step;
-	bool empty; /* a query all of whose scores are -inf gives zeros */
-	float low;  /* the score of a key that is not visible */
+	bool empty;    /* a query all of whose scores are -inf gives zeros */
+	bool inverted; /* keys are visible where the mask is false */
+	float low;     /* the score of a key that is not visible */
 };
 
 /** Queries, keys, values, outputs and working memory. */
@@ -92,11 +103,18 @@ struct tinyml_attention_floats {
 void tinyml_attention_s8(const struct tinyml_attention_s8 *p,
 			 const struct tinyml_attention_bytes *t);
 void tinyml_attention_masked_s8(const struct tinyml_attention_s8 *p,
+				const struct tinyml_attention_mask *mask,
 				const struct tinyml_attention_bytes *t);
 void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t);
+void tinyml_attention_masked_dsp_s8(const struct tinyml_attention_s8 *p,
+				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_bytes *t);
 void tinyml_attention_mve_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t);
+void tinyml_attention_masked_mve_s8(const struct tinyml_attention_s8 *p,
+				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_bytes *t);
 void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
 			  const struct tinyml_attention_floats *t);
 

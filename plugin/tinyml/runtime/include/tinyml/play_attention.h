@@ -64,7 +64,7 @@ struct tinyml_play_attention_f32 {
 	int32_t mask_step;
 	float low;
 	uint16_t empty;
-	uint16_t hides; /* the mask is bool: whether a key is visible */
+	uint16_t hides; /* the mask is bool: whether a key is (1) visible, (2) hidden */
 };
 
 /* What the player calls, and what it checks. */
