@@ -94,13 +94,18 @@ def test_a_long_loop_that_is_no_layer_stays_a_loop(inner: str, tmp_path: Path) -
     np.testing.assert_allclose(found["y"], Session(model).run({"x": x})["y"], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("steps, kind", [(20, "Recurrent"), (STEPS, "Loop")])
-def test_a_recurrent_layer_beside_others(steps: int, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "steps, others, kind", [(20, 1, "Recurrent"), (100, 1, "Recurrent"), (100, 3, "Loop"), (STEPS, 1, "Loop")]
+)
+def test_a_recurrent_layer_beside_others(steps: int, others: int, kind: str, tmp_path: Path) -> None:
     """What a short loop computes besides is left as copies; of a long one these would be too many."""
     model = loop(steps, "Tanh")
     (node,) = (node for node in model.graph.node if node.op_type == "Loop")
     body = node.attribute[0].g
-    body.node.append(helper.make_node("Softsign", ["next"], ["shown"]))
+    names = ["next", *(f"part{i}" for i in range(1, others)), "shown"]
+    functions = ("Softsign", "Sin", "Cos")
+    for function, taken, given in zip(functions, names[:-1], names[1:], strict=False):
+        body.node.append(helper.make_node(function, [taken], [given]))
     body.output.append(helper.make_tensor_value_info("shown", TensorProto.FLOAT, [BATCH, HIDDEN]))
     node.output.append("rows")
     rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, [steps, BATCH, HIDDEN])

@@ -18,8 +18,8 @@ def instructions(content: bytes, core: str) -> int | None:
     return cast("int | None", import_module("tinyml.cost.price").instructions(content, core))
 
 
-def copies_beside_recurrent(graph: object) -> int | None:
-    """How many copies of a layer are left if the passes make an RNN, GRU or LSTM of the first steps of a
-    loop; None if they make none.
+def layers_with_recurrent(graph: object) -> int | None:
+    """How many layers are left if the passes make an RNN, GRU or LSTM of the first steps of a loop; None if
+    they make none.
     """
-    return cast("int | None", import_module("tinyml.passes").copies_beside_recurrent(graph))
+    return cast("int | None", import_module("tinyml.passes").layers_with_recurrent(graph))

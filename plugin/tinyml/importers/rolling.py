@@ -325,18 +325,20 @@ def _outside(body: _Body) -> list[Tensor]:
 
 
 def _is_recurrent(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> bool:
-    """Whether the first steps, unrolled, become an RNN, GRU or LSTM; of many, nothing else may be left.
+    """Whether the steps, unrolled, become an RNN, GRU or LSTM, and few layers beside it.
 
-    What is left of every step grows with them. The first steps may have less: their states are constants.
+    What is left of each step tells from some steps and from twice as many. The first steps may leave less:
+    their states are constants.
     """
-    copies = _copies(build, attempt, outline, TRIED)
-    if copies is None or steps <= unrolling.MOST_COPIES:
-        return copies is not None
-    return copies < TRIED and copies == _copies(build, attempt, outline, 2 * TRIED)
+    few = _layers(build, attempt, outline, TRIED)
+    if few is None or steps <= 2 * TRIED:
+        return few is not None
+    twice = _layers(build, attempt, outline, 2 * TRIED)
+    return twice is not None and twice + (twice - few) * (steps - 2 * TRIED) // TRIED <= unrolling.MOST_COPIES
 
 
-def _copies(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> int | None:
-    """Of so many steps, how many copies of a layer are left; None if no part of them is recurrent."""
+def _layers(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> int | None:
+    """How many layers are left of so many steps; None if no part of them is recurrent."""
     mark = len(build.nodes)
     try:
         results = outline.unroll(steps)
@@ -344,7 +346,7 @@ def _copies(build: Builder, attempt: Attempt, outline: Outline, steps: int) -> i
     except TinymlError:
         graph = None
     _undo(build, attempt, outline)
-    return None if graph is None else late.copies_beside_recurrent(graph)
+    return None if graph is None else late.layers_with_recurrent(graph)
 
 
 def _graph_of(build: Builder, nodes: Sequence[Node], results: Sequence[Tensor]) -> Graph:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tinyml.base.errors import ConfigError, did_you_mean
@@ -106,17 +105,16 @@ def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     return tuple(step for step in steps if step not in (tabulate_functions, tabulate_products))
 
 
-def copies_beside_recurrent(graph: Graph) -> int | None:
+def layers_with_recurrent(graph: Graph) -> int | None:
     """Of the first steps of a loop, unrolled: None if no part of them becomes a recurrent layer; else how
-    many copies of a layer are left, apart from those that only move elements.
+    many layers are left, apart from those that only move elements.
     """
     own = _recurrent(graph)
     for step in PASSES[: PASSES.index(roll_recurrent) + 1]:
         graph = step(graph)
     if _recurrent(graph) <= own:
         return None
-    moving = [node for node in graph.nodes if not (node.op.movement or isinstance(node.op, Concat))]
-    return max(Counter((node.name, node.op.kind) for node in moving).values())
+    return sum(not (node.op.movement or isinstance(node.op, Concat)) for node in graph.nodes)
 
 
 def _recurrent(graph: Graph) -> int:
