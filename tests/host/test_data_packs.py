@@ -160,6 +160,12 @@ def test_the_player_of_a_pack(core: str, pack: Path, tmp_path: Path) -> None:
     assert (tmp_path / "sources.txt").is_file()
 
 
+def test_a_player_where_a_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["player", "-o", str(tmp_path / "file")]) == 1
+    assert "it is not a folder" in capsys.readouterr().err
+
+
 def test_the_player_of_a_pack_that_it_could_not_play(
     pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

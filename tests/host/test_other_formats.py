@@ -16,6 +16,7 @@ import pytest
 import tinyml
 from tinyml.base.errors import ConfigError
 from tinyml.verbs.cli import main
+from tools.environment import ROOT
 
 
 def archive(*names: str) -> bytes:
@@ -24,6 +25,10 @@ def archive(*names: str) -> bytes:
         for name in names:
             file.writestr(name, "{}")
     return stream.getvalue()
+
+
+def cut_off() -> bytes:
+    return (ROOT / "samples" / "digits" / "model.onnx").read_bytes()[:1000]
 
 
 FILES = {
@@ -55,6 +60,7 @@ FILES = {
         "a text file that begins with 'to do: train it', neither ONNX nor TensorFlow Lite",
         "give an ONNX",
     ),
+    "half.onnx": (cut_off(), "it begins as ONNX does, but is cut off or damaged", "export the model again"),
     "page.tflite": (b"\n<!DOCTYPE html><html>", "a web page (a download that failed?)", "give an ONNX"),
     "broken.pt": (b"PK\x03\x04 and nothing", "cannot be read", "give an ONNX (.onnx)"),
 }

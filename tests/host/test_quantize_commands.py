@@ -89,6 +89,7 @@ def test_verb_prints_and_saves(calibration: Path, tmp_path: Path, capsys: pytest
     [
         (["--calibration", "nothing.npz"], "there is no calibration data nothing.npz"),
         (["-o", "int8.tflite"], "does not end in .onnx"),
+        (["--report", "."], "cannot write .: it is a folder"),
         (["--range", "1"], "is not a range"),
         (["--labels", "nothing.npy"], "there is no label file nothing.npy"),
         (["--keep-float", "conv7"], "there is no layer called 'conv7'"),

@@ -15,9 +15,13 @@ SHOWN = 200
 OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """What torch.save() wrote first before PyTorch 1.6: a number, pickled."""
 
+ONNX_BEGINS = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x3a\x42]")
+"""The version of the format, then the producer, the graph, or what else exporters write next."""
+
 NEITHER = ", neither ONNX nor TensorFlow Lite"
 FRAMEWORKS = {".h5": "Keras", ".keras": "Keras", ".pt": "PyTorch", ".pth": "PyTorch", ".pt2": "PyTorch"}
 
+AGAIN = "copy or export the model again"
 ELSE = "give an ONNX (.onnx) or TensorFlow Lite (.tflite) file"
 
 KERAS = """convert it in Python (docs/tutorial_keras.md makes it int8 at the same time):
@@ -76,6 +80,8 @@ def _recognise(content: bytes) -> tuple[str, str]:
         return "it is a pickled Python object", PICKLE
     if content.startswith((b'{"learner"', b"{L\x00\x00\x00\x00\x00\x00\x00\x07learner", b"binf")):
         return "it is a model of XGBoost", BOOSTED
+    if ONNX_BEGINS.match(content):
+        return "it begins as ONNX does, but is cut off or damaged", AGAIN
     return f"{_first_bytes(content)}{NEITHER}", ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinyml.base.errors import writing
+from tinyml.base.errors import ConfigError, writing
 from tinyml.base.naming import MODEL_SUFFIXES
 from tinyml.base.whole_files import write_whole
 from tinyml.cores.targets import Target, find_target
@@ -53,6 +53,8 @@ def _kernels_of_pack(path: Path, core: Target) -> tuple[Playable, ...]:
 
 def write_firmware(kernels: Sequence[Playable], folder: Path, copy: bool = False) -> list[Path]:
     """The table and the list of sources; with ``copy`` also the sources and headers themselves."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"cannot write to {folder}: it is not a folder", "choose another folder with -o")
     written = {TABLE: table(kernels), SOURCES: "".join(f"{name}\n" for name in sources(kernels))}
     if copy:
         files = [RUNTIME_C / name for name in sources(kernels)]

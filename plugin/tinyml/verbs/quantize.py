@@ -105,6 +105,9 @@ class Quantize(Verb):
                 f"the quantised model is an ONNX file, but {args.output} does not end in .onnx",
                 "-o int8.onnx",
             )
+        for path in (args.output, args.report):
+            if path and path.is_dir():
+                raise ConfigError(f"cannot write {path}: it is a folder", "name a file")
         if args.calibration is None and args.weights != "float16":
             args.parser.error(f"{MISSING} --calibration")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
