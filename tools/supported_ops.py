@@ -54,7 +54,8 @@ Beyond the operators listed here:
 - Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`) have a number of steps that is known, or one that a run
   decides. The RNN, GRU and LSTM layers in float that Keras writes in this way, and those that an exporter
   has unrolled, such as PyTorch's `RNNCell`, `GRUCell` and `LSTMCell` or the same formulas written by hand,
-  become one layer again, for one sample or a batch: such a loop has up to {recurrent:,} steps. Any other
+  become one layer again, for one sample or a batch: such a loop has up to {recurrent:,} steps. If only a
+  part of a loop is such a layer, up to {copies} others may be left beside it. Any other
   loop is unrolled if that gives up to {layers} layers. If it gives more, the loop stays one: a function
   with a `for` loop, as large for a thousand steps as for ten, whose state does not change its shape; it may
   contain other loops. The [player](player.md) plays such loops, too. A loop whose body needs the number of
