@@ -29,6 +29,8 @@ FOUND: tuple[Recipe, ...] = (
     Recipe("qop_u8", 1, 1, 1, (523958651, 1025419933)),
     # a loop of which nothing is read, which `quantize` wrote as a Loop without outputs
     Recipe("quantised_loop", 8, 9, 7, (289577349,)),
+    # an operand of one branch of an If that is computed before the condition, in numpy
+    Recipe("loop_qdq", 1, 1, 6, (724428368,)),
 )
 """What was wrong once. The faults are also cases of tests/ops, which do not depend on the generator."""
 

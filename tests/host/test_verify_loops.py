@@ -1,18 +1,25 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`tinyml verify` of long loops says what takes time."""
+"""`tinyml verify` of loops, rolled and unrolled: what takes time, and which node is blamed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from tests.support import loop_models as models
+from tests.support.tflite_case import f32
+from tests.support.tflite_writer import Call, Part, write
+from tinyml.compare import bisect
 from tinyml.compare.check import check, subject
+from tinyml.compare.difference import Tolerance
+from tinyml.compare.reference import Answer
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness import Standalone
+from tinyml.importers import tflite_graph
 from tinyml.pipeline import Options
 from tinyml.verbs import verify
 from tinyml.verbs.cli import main
@@ -39,3 +46,17 @@ def test_verify_shows_what_it_computes(tmp_path: Path) -> None:
     (c, c2, *reference) = shown
     assert (c, c2) == (("the C, on host", 0, 1), ("the C, on host", 1, 1))
     assert [step[1:] for step in reference] == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_nodes_with_several_outputs_are_not_blamed() -> None:
+    """A reference tells the first output of an UNPACK, and ours has a node for each."""
+    values = [f32("x", (2, 3)), f32("a", (3,)), f32("b", (3,)), f32("y", (3,))]
+    calls = [
+        Call("UNPACK", ["x"], ["a", "b"], "UnpackOptions", {"Num": 2, "Axis": 0}),
+        Call("SUB", ["a", "b"], ["y"], "SubOptions"),
+    ]
+    graph = tflite_graph.read(Path("m.tflite"), write(Part(values, calls, ["x"], ["y"])), {})
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) ** 2
+    wrong = Answer([x[1]], {"a": x[0], "y": x[1]})
+    words = bisect.first_wrong_node(graph, [{"x": x}], [wrong], Tolerance())
+    assert (words or "").startswith("Binary 'y' is the first node that differs"), words

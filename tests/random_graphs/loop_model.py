@@ -25,6 +25,8 @@ from tinyml.ir import Array, Shape
 SAMPLES = 3
 WIDEST = 5
 MOST_ELEMENTS = 120
+BRANCHES = 0.2
+"""How many operators stand in a branch of an If."""
 Rng = np.random.Generator
 
 
@@ -36,6 +38,7 @@ class Body:
     shapes: dict[str, Shape] = field(default_factory=dict)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
+    prefix: str = "t"
 
     def constant(self, values: Any, dtype: str = "float32") -> str:
         name = f"c{len(self.constants)}"
@@ -44,7 +47,7 @@ class Body:
 
     def add(self, op_type: str, inputs: list[str], shape: Shape | None = None, **attributes: Any) -> str:
         """A node; with ``shape`` later ones may read its output."""
-        name = f"t{len(self.nodes)}"
+        name = f"{self.prefix}{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, inputs, [name], **attributes))
         if shape is not None:
             self.shapes[name] = shape
@@ -127,6 +130,48 @@ OPERATORS: tuple[Callable[[Body, Rng, str], None], ...] = (
     *(two_operands, two_operands, two_operands, one_operand),
     *(product, transpose, concat, part, choice, mean, reshape, softmax),
 )
+
+
+def operator(body: Body, seed: int, depth: int = 0) -> None:
+    """One operator, or an If with it in one of its branches."""
+    rng, of_branches = np.random.default_rng(seed), np.random.default_rng([seed, depth])
+    if depth < 3 and of_branches.random() < BRANCHES:
+        branches(body, of_branches, seed, depth)
+        return
+    chosen = OPERATORS[int(rng.integers(len(OPERATORS)))]
+    chosen(body, rng, str(rng.choice(list(body.shapes))))
+
+
+def branches(body: Body, rng: Rng, seed: int, depth: int) -> None:
+    """An If whose branches read what is around them, or only pass it on."""
+    inner = Body(body.width, dict(body.shapes), [], body.constants, f"{body.prefix}{len(body.nodes)}_")
+    operator(inner, seed, depth + 1)
+    made = [name for name in inner.shapes if name not in body.shapes]
+    if not made:
+        return
+    shapes = [inner.shapes[name] for name in made[-int(rng.integers(1, 3)) :]]
+    taken = [(name, inner.shapes[name]) for name in made[-len(shapes) :]]
+    others = [_other(body, rng, shape) for shape in shapes]
+    one = helper.make_graph(inner.nodes, "one", [], _values(dict(taken)))
+    # each of its results is a tensor of its own
+    names = [f"{inner.prefix}other{i}" for i in range(len(shapes))]
+    copies = [
+        helper.make_node(str(rng.choice(["Identity", "Neg", "Softsign"])), [source], [name])
+        for source, name in zip(others, names, strict=True)
+    ]
+    two = helper.make_graph(copies, "two", [], _values(dict(zip(names, shapes, strict=True))))
+    largest = body.add("ReduceMax", [str(rng.choice(list(body.shapes)))], keepdims=0)
+    condition = body.add("Less", [largest, body.constant(rng.uniform(-0.5, 1.5))])
+    both = (one, two) if rng.random() < 0.5 else (two, one)
+    results = [f"{inner.prefix}result{i}" for i in range(len(shapes))]
+    body.nodes.append(helper.make_node("If", [condition], results, then_branch=both[0], else_branch=both[1]))
+    body.shapes.update(zip(results, shapes, strict=True))
+
+
+def _other(body: Body, rng: Rng, shape: Shape) -> str:
+    """Anything of this shape."""
+    alike = shape in body.shapes.values()
+    return body.alike(rng, shape) if alike else body.constant(rng.normal(size=shape))
 
 
 def loop_model(recipe: Recipe) -> Model:
@@ -223,9 +268,7 @@ def _filled(
 ) -> tuple[list[str], dict[str, Shape]]:
     """Adds the operators; returns the new values of the states, and the rows with their shapes."""
     for seed in steps:
-        own = np.random.default_rng(seed)
-        operator = OPERATORS[int(own.integers(len(OPERATORS)))]
-        operator(body, own, str(own.choice(list(body.shapes))))
+        operator(body, seed)
     ends = []
     for shape in states.values():  # a state may become another one, or stay as it is
         end = body.alike(rng, shape)

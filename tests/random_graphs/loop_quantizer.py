@@ -7,6 +7,8 @@ A state mostly leaves a turn in the integers in which the next one reads it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -24,10 +26,10 @@ def quantized(model: onnx.ModelProto, rng: np.random.Generator) -> onnx.ModelPro
     body = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
     given = [x.name for x in body.input if x.type.tensor_type.elem_type == TensorProto.FLOAT]
     states = [name for name in given if name.startswith("s")]
-    read = {name for node in body.node for name in node.input}
+    read = {name for node in _nodes(body) for name in node.input}
     captured = [x.name for x in model.graph.input if x.name in read and x.name.startswith("x")]
     chosen = {name: _pick(rng) for name in (*given, *captured) if rng.random() < 0.75}
-    for node in body.node:
+    for node in _nodes(body):
         for place, name in enumerate(node.input):
             if name in chosen and rng.random() < 0.92:  # seldom the floats themselves are read, too
                 node.input[place] = f"{name}_dq"
@@ -43,6 +45,15 @@ def quantized(model: onnx.ModelProto, rng: np.random.Generator) -> onnx.ModelPro
     del body.node[:]
     body.node.extend(nodes)
     return model
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Those in branches, too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _nodes(attribute.g)
 
 
 def _pick(rng: np.random.Generator) -> Params:

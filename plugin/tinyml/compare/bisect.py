@@ -135,7 +135,7 @@ def first_wrong_node(
     graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer], tolerance: Tolerance
 ) -> str | None:
     """The first node of the file whose value differs from the reference."""
-    last = {node.name: node for node in graph.nodes}  # one node of the file may become several of ours
+    last = _last_nodes(graph)
     for number, (values, answer) in enumerate(zip(interpret(graph, samples), answers, strict=True)):
         for name, node in last.items():
             wanted = answer.inner.get(name)
@@ -154,9 +154,22 @@ def first_wrong_node(
     return None
 
 
+def _last_nodes(graph: Graph) -> dict[str, Node]:
+    """What computes the output of a node of the file, which may become several of ours.
+
+    Nodes with several outputs are left out: references tell one value for each.
+    """
+    read = {(node.name, name) for node in graph.nodes for name in node.inputs}
+    ends: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        if not any((node.name, name) in read for name in node.outputs):
+            ends.setdefault(node.name, []).append(node)
+    return {name: nodes[0] for name, nodes in ends.items() if len(nodes) == 1}
+
+
 def _on_their_inputs(graph: Graph, node: Node, theirs: dict[str, Array], answer: Answer) -> Array | None:
     """What our operator makes of the reference's values, or None if not all of them are known."""
-    made_by = {node.outputs[0]: name for name, node in {n.name: n for n in graph.nodes}.items()}
+    made_by = {node.outputs[0]: name for name, node in _last_nodes(graph).items()}
     for tensor in graph.layer(node).inputs:
         if tensor is None or tensor.is_constant or tensor.name in theirs:
             continue
