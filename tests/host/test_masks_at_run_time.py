@@ -18,7 +18,7 @@ from tinyml import harness
 from tinyml.ir import Array
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import ALL, MEAN, ZEROS, AttentionInt8
-from tinyml.ops.attention.heads import MASK
+from tinyml.ops.attention.heads import BIAS, MASK
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import quantize
 from tinyml.reference.session import answers
@@ -145,6 +145,32 @@ FORMS: dict[str, Form] = {
 }
 
 
+def relative(file: File) -> str:
+    """A number for each head and distance, as T5 has it."""
+    places = np.arange(STEPS)[:, None] - np.arange(STEPS)
+    numbers = np.random.default_rng(3).normal(0, 2, (HEADS, 2 * STEPS))
+    return file.fixed(numbers[:, places + STEPS][None])
+
+
+def biased_before(low: float) -> Callable[[File, str, str], str]:
+    """As T5 adds both at once."""
+
+    def masked(file: File, scores: str, mask: str) -> str:
+        both = file.of("Add", relative(file), lowered(file, wide(file, mask), low))
+        return file.of("Add", scores, both)
+
+    return masked
+
+
+def biased_after(file: File, scores: str, mask: str) -> str:
+    return file.of("Add", expanded(file, scores, mask), relative(file))
+
+
+BIASED: dict[str, Form] = {
+    "lowest": (INT, padding, biased_before(LOWEST)),
+    "a_little": (INT, padding, biased_before(-1e4)),
+    "after": (INT, padding, biased_after),
+}
 LITTLE: Form = (BOOL, any_keys, a_little)
 
 
@@ -216,7 +242,7 @@ def test_bytes(name: str, tmp_path: Path) -> None:
     compare(model, made, samples(form, 4, 2), 1.01)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name not in ("filled", "causal_before")])
+@pytest.mark.parametrize("name", FORMS)
 def test_floats(name: str, tmp_path: Path) -> None:
     form = FORMS[name]
     model = attention(form)
@@ -224,6 +250,18 @@ def test_floats(name: str, tmp_path: Path) -> None:
     assert any(isinstance(layer.op, Attention) for layer in made.graph.layers())
     assert not any(t.elements == QUERY_ROW for t in made.graph.tensors.values())
     compare(model, made, samples(form, 4, 2), None)
+
+
+@pytest.mark.parametrize("name", BIASED)
+def test_a_bias_besides_a_mask(name: str, tmp_path: Path) -> None:
+    model = attention(BIASED[name])
+    made = compiled(model, tmp_path)
+    (layer,) = (layer for layer in made.graph.layers() if isinstance(layer.op, Attention))
+    assert layer.input(BIAS).is_constant
+    computed = [t.elements for t in made.graph.tensors.values() if not t.is_constant]
+    assert QUERY_ROW not in computed
+    assert STEPS * STEPS not in computed
+    compare(model, made, samples(BIASED[name], 3, 2), None)
 
 
 @pytest.mark.parametrize("name,blind", [("integers", ALL), ("each_query", MEAN), ("filled", ZEROS)])

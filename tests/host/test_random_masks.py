@@ -110,6 +110,14 @@ def drawn(seed: int, at_run_time: bool = False) -> Graph:
         lines.append(f"c: {binary('t', constant(cap), 'mul', shape)}")
         name = "c"
     bits, chooses = given(rng, lines, mask, low) if at_run_time else ("", False)
+    if at_run_time and rng.random() < 0.2:
+        bias = constant(rng.normal(0, 2, (heads, queries, keys)).astype(np.float32))
+        if chooses or rng.random() < 0.5:
+            lines.append(f"e: {binary(name, bias, 'add', shape)}")
+            name = "e"
+        else:
+            lines.append(f"e: {binary(bias, bits, 'add', shape)}")
+            bits = "e"
     if bits and chooses:
         hidden = constant(np.asarray(low, np.float32))
         operands = (bits, name, hidden) if rng.random() < 0.7 else (bits, hidden, name)

@@ -78,16 +78,22 @@ def floats(
     joined: bool = False,
     mask: Array | None = None,
     position: Array | None = None,
+    bias: Array | None = None,
     **more: Any,
 ) -> Case:
+    """``bias``: (heads, queries, keys)."""
     heads, queries, keys, depth, values = size
     named = places((heads, queries, keys, depth, values), joined)
+    if bias is not None:
+        named |= {"bias_starts": tuple(h * queries * keys for h in range(heads)), "bias_step": keys}
     if mask is not None:
         step = keys if mask.shape[-2] > 1 else 0
         per_head = mask.shape[-2] * keys if mask.ndim == 3 else 0
         named |= {"mask_starts": tuple(h * per_head for h in range(heads)), "mask_step": step}
     op = Attention(**named, **more)
     inputs = operands(op, joined)
+    if bias is not None:
+        return op_case(name, op, [*inputs, mask, position, bias])
     if position is not None:
         return op_case(name, op, [*inputs, mask, position])
     return op_case(name, op, [*inputs, mask] if mask is not None else inputs)
@@ -187,6 +193,10 @@ CASES: list[Case] = [
     floats("position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     floats("position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),
     floats("position_of_the_end", 2, 3, 9, 4, 6, causal=True, past=-3, position=np.array([8])),
+    floats("inverted", 2, 7, 9, 5, 3, mask=~SEEN, inverted=True),
+    floats("bias", 2, 7, 9, 5, 3, bias=real(9, 2, 7, 9)),
+    floats("bias_and_mask", 2, 7, 9, 5, 3, mask=PADDING, bias=real(9, 2, 7, 9)),
+    floats("bias_and_visible", 2, 7, 9, 5, 3, mask=SEEN, bias=real(9, 2, 7, 9), causal=True, past=2),
     floats("position_and_mask", 1, 3, 12, 4, 6, causal=True, mask=real(8, 3, 12), position=np.array([4])),
     floats("position_hidden", 1, 3, 12, 4, 6, causal=True, mask=BEHIND, position=np.array([4])),
     floats("position_before", 2, 3, 12, 4, 6, causal=True, past=-2, position=np.array([0])),

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, DType, Shape, Tensor
+from tinyml.ir import Array, DType, Shape
 from tinyml.ops.attention.heads import Rows, rows_of
 from tinyml.passes._attention_positions import position_of
 from tinyml.passes.editor import Editor
@@ -82,6 +82,7 @@ class Shown:
     inverted: bool
     past: int | None  # queries see no keys further than this after their own place
     blind: str
+    low: float  # what becomes of the scores of hidden keys, in floats
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,10 @@ class Scores:
     masked_by: str = ""  # what hides keys, whether it stays or not
     span: Span = Span()
     alike: bool = False  # all queries of a head see the keys that the first one does
-    shown: Shown | None = None  # of bytes: in place of masks that arrive at run time
+    shown: Shown | None = None  # in place of masks that arrive at run time
+    bias: str = ""  # of floats: what is added besides
+    bias_rows: Rows = NO_ROWS
+    keys: int = 0
 
 
 def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask], span: Span) -> Scores | None:
@@ -110,7 +114,7 @@ def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask], span: Span
             return None
     if not masks:
         return found
-    found = replace(found, masked_by=masks[-1].name, span=span)
+    found = replace(found, masked_by=masks[-1].name, span=span, keys=masks[-1].scores[-1])
     if len(masks) == 1:
         return _masked(edit, found, masks[0])
     moved = _moved(edit, found, masks)
@@ -119,7 +123,7 @@ def masked_scores(edit: Editor, found: Scores, masks: Sequence[Mask], span: Span
     for number, mask in enumerate(masks):
         moved = _moved(edit, found, [*masks[:number], *masks[number + 1 :]])
         if moved is not None and not moved.alike and span.hidden_by(mask):
-            return _stays(edit, moved, mask)
+            return stays(edit, moved, mask)
     return None
 
 
@@ -139,25 +143,42 @@ def _moved(edit: Editor, found: Scores, masks: Sequence[Mask]) -> Scores | None:
 
 
 def _masked(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
-    queries, keys = mask.scores[-2:]
+    keys = mask.scores[-1]
     tensor = edit.tensors[mask.name]
     axes = (1,) * (len(mask.scores) - len(tensor.shape)) + tensor.shape
     same_for_all_heads = axes[:-2] == (1,) * (len(mask.scores) - 2) and axes[-1] == keys
     if same_for_all_heads and found.span.hidden_by(mask):
-        past = _past(tensor, (queries, keys), found.span, mask.flipped) if axes[-2] == queries else None
+        past = causal_mask(edit, mask, found.span)
         if past is not None:
             return replace(found, past=past)
         moved = _moved(edit, found, [mask])
         if moved is not None:
             return moved
-    return _stays(edit, found, mask)
+    return stays(edit, found, mask)
 
 
-def _stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
-    """The mask is read at run time."""
+def causal_mask(edit: Editor, mask: Mask, span: Span) -> int | None:
+    """By how much a constant mask lets queries see further than their own place, if it is causal, and the
+    same for all heads."""
+    shape = mask.scores[-2:]
+    tensor = edit.tensors[mask.name]
+    alike = tensor.shape[-2:] == shape and tensor.elements == math.prod(shape)
+    if not alike or tensor.data is None or not span.hidden_by(mask):
+        return None
+    visible = _visible(tensor.data.reshape(shape), span, mask.flipped)
+    return None if visible is None else causal_past(visible)
+
+
+def rows_that_meet(edit: Editor, mask: Mask) -> Rows | None:
+    """Where the rows of each head are that meet those of the scores."""
     tensor = edit.tensors[mask.name]
     numbers = np.broadcast_to(np.arange(tensor.elements).reshape(tensor.shape), mask.scores)
-    rows = rows_of(numbers.reshape(-1, *mask.scores[-2:]))
+    return rows_of(numbers.reshape(-1, *mask.scores[-2:]))
+
+
+def stays(edit: Editor, found: Scores, mask: Mask) -> Scores | None:
+    """The mask is read at run time."""
+    rows = rows_that_meet(edit, mask)
     low = mask.low if mask.truth else found.low
     if rows is None:
         return None
@@ -184,12 +205,6 @@ def causal_past(visible: Array) -> int | None:
     queries, keys = visible.shape
     seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + past
     return past if past >= 0 and np.array_equal(visible, seen) else None
-
-
-def _past(mask: Tensor, shape: tuple[int, int], span: Span, flipped: bool) -> int | None:
-    """By how much a constant mask lets queries see further than their own place, if it is causal."""
-    visible = None if mask.data is None else _visible(mask.data.reshape(shape), span, flipped)
-    return None if visible is None else causal_past(visible)
 
 
 def _visible(values: Array, span: Span, flipped: bool) -> Array | None:

@@ -25,6 +25,7 @@ from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
 from tinyml.passes._attention_masks import Mask, Scores, masked_scores, span_of
 from tinyml.passes._attention_shown import shown_keys
+from tinyml.passes._attention_sums import apart, is_wide
 from tinyml.passes.editor import Editor
 
 BYTES = np.arange(-128, 128).astype(np.int8)
@@ -262,9 +263,10 @@ def scores_of(edit: Editor, path: Path, numbers: tuple[float, float] | None = No
         return None
     span = span_of(found.scale, found.softcap, path.softmax.op.beta, numbers)
     masked = masked_scores(edit, found, masks, span)
-    if numbers is not None and (
-        masked is None or (masked.mask and not edit.tensors[masked.mask].is_constant)
-    ):
+    if numbers is None:
+        other = bool(masks) and (masked is None or is_wide(edit, masked))
+        return (apart(edit, found, masks, span) if other else None) or masked
+    if masked is None or (masked.mask and not edit.tensors[masked.mask].is_constant):
         shown = shown_keys(edit, masks, span)
         if shown is not None:
             return replace(found, masked_by=masks[-1].name, span=span, past=shown.past, shown=shown)

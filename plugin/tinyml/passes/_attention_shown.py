@@ -50,7 +50,12 @@ def shown_keys(edit: Editor, masks: Sequence[Mask], span: Span) -> Shown | None:
     if rows is None or (never.any() and past is None):
         return None
     return Shown(
-        first.name, rows, first.inverted, past, _blind(masks[-1], [part.low for part in found], span)
+        first.name,
+        rows,
+        first.inverted,
+        past,
+        _blind(masks[-1], [part.low for part in found], span),
+        found[-1].low,
     )
 
 

@@ -107,23 +107,28 @@ def _floats(
     scores = scores_of(edit, path)
     if scores is None or (path.empty and path.empty != scores.masked_by):
         return None
-    if softmax.beta != 1.0 and (scores.mask or scores.softcap):
+    shown = scores.shown
+    if softmax.beta != 1.0 and (scores.mask or shown or scores.softcap):
         return None
+    rows = scores.rows if shown is None else shown.rows
     op = Attention(
         **places,
         scale=scores.scale * softmax.beta * operands[0].factor * operands[1].factor,
         softcap=scores.softcap,
-        low=scores.low,
+        low=scores.low if shown is None else shown.low,
         empty=bool(path.empty or (path.guarded and scores.masked_by)) and not scores.position,
         causal=scores.past is not None,
         past=scores.past or 0,
-        mask_starts=scores.rows.starts,
-        mask_step=scores.rows.step,
-        inverted=scores.inverted,
+        mask_starts=rows.starts,
+        mask_step=rows.step,
+        inverted=scores.inverted if shown is None else shown.inverted,
+        bias_starts=scores.bias_rows.starts,
+        bias_step=scores.bias_rows.step,
     )
+    mask = scores.mask if shown is None else _bits(edit, shown, new)
     if scores.position:
-        return _one_by_one(op) if scores.alike else op, (scores.mask, scores.position)
-    return op, (scores.mask,) if scores.mask else ()
+        return _one_by_one(op) if scores.alike else op, (mask, scores.position)
+    return op, (mask, "", scores.bias) if scores.bias else (mask,) if mask else ()
 
 
 def _bytes(
@@ -203,10 +208,6 @@ def _shown(
     edit: Editor, op: AttentionInt8, shown: Shown, zeros: bool, new: list[Node]
 ) -> tuple[AttentionInt8, tuple[str, ...]]:
     """With the bits that say which keys are seen; ``zeros``: nothing comes of a query that sees none."""
-    bits = edit.tensors[shown.name]
-    if bits.dtype is not DType.BOOL:
-        node, bits = edit.make(shown.name, Cast(DType.BOOL), [bits])
-        new.append(node)
     masked = replace(
         op,
         mask_starts=shown.rows.starts,
@@ -214,7 +215,16 @@ def _shown(
         inverted=shown.inverted,
         blind=ZEROS if zeros else shown.blind,
     )
-    return masked, (bits.name,)
+    return masked, (_bits(edit, shown, new),)
+
+
+def _bits(edit: Editor, shown: Shown, new: list[Node]) -> str:
+    """The tensor of bool, perhaps of a new node."""
+    bits = edit.tensors[shown.name]
+    if bits.dtype is not DType.BOOL:
+        node, bits = edit.make(shown.name, Cast(DType.BOOL), [bits])
+        new.append(node)
+    return bits.name
 
 
 def _one_by_one(op: Heads) -> Heads:

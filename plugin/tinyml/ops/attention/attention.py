@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V, position_known
+from tinyml.ops.attention.heads import BIAS, MASK, POSITION, Heads, K, Q, Rows, V, position_known
 from tinyml.ops.shared.operands import integers
 
 
@@ -22,6 +22,16 @@ def floats(layer: Layer[Attention]) -> bool:
         return plain
     mask = layer.input(MASK)
     return plain and mask.quant is None and mask.dtype in (DType.FLOAT32, DType.BOOL)
+
+
+def bias_inside(layer: Layer[Attention]) -> bool:
+    """A bias of float32 has a row for each query of each head, and an element for each key."""
+    op = layer.op
+    if not layer.has_input(BIAS):
+        return not op.bias_starts
+    bias, rows = layer.input(BIAS), Rows(op.bias_starts, op.bias_step)
+    plain = bias.dtype is DType.FLOAT32 and bias.quant is None and len(op.bias_starts) == op.heads
+    return plain and rows.fit(bias.elements, op.queries, op.keys)
 
 
 def mask_inside(layer: Layer[Attention]) -> bool:
@@ -35,8 +45,8 @@ def mask_inside(layer: Layer[Attention]) -> bool:
 
 @dataclass(frozen=True)
 class Attention(Heads):
-    """Scores are multiplied by ``scale``, limited to ``softcap`` (if not 0) by tanh, and added to the mask;
-    a mask of bool hides the keys where it is false.
+    """Scores are multiplied by ``scale``, limited to ``softcap`` (if not 0) by tanh, and added to the bias
+    and the mask; a mask of bool hides the keys where it is false.
 
     A position that arrives at run time, as in a decoder with a cache of keys and values, is added to
     ``past``: later keys are not read. A query that sees no key then gives zeros; one that a mask of floats
@@ -46,7 +56,7 @@ class Attention(Heads):
     largest value.
     """
 
-    operands = (*Heads.operands, integers(POSITION), position_known, floats, mask_inside)
+    operands = (*Heads.operands, integers(POSITION), position_known, floats, mask_inside, bias_inside)
     depends_on_cpu = True
     scale: float = 1.0
     softcap: float = 0.0
@@ -55,6 +65,8 @@ class Attention(Heads):
     empty: bool = False  # a query all of whose scores are -inf gives zeros
     mask_starts: tuple[int, ...] = ()
     mask_step: int = 0
+    bias_starts: tuple[int, ...] = ()
+    bias_step: int = 0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(self.output_shape, DType.FLOAT32),)
@@ -65,6 +77,9 @@ class Attention(Heads):
         scores = np.matmul(q, np.swapaxes(k, 1, 2)) * real(self.scale)
         if self.softcap:
             scores = np.tanh(scores / real(self.softcap)) * real(self.softcap)
+        if self.bias_starts:
+            rows = Rows(self.bias_starts, self.bias_step).numbers(self.queries, self.keys)
+            scores = scores + given(inputs, BIAS).reshape(-1)[rows]
         if self.mask_starts:
             mask = given(inputs, MASK).reshape(-1)[
                 Rows(self.mask_starts, self.mask_step).numbers(self.queries, self.keys)

@@ -16,12 +16,17 @@ from tinyml.ir import Array, Constraint, DType, Layer
 from tinyml.ops.attention import attention_work
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, factors, has_form
-from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, V, layout, starts_table
+from tinyml.ops.attention.heads import BIAS, MASK, POSITION, Heads, K, Q, V, layout, starts_table
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.softmax import int8
+
+
+def unbiased(layer: Layer[Attention]) -> bool:
+    """There is no bias besides a mask."""
+    return not layer.has_input(BIAS)
 
 
 class AttentionFloat(Kernel[Attention]):
@@ -30,6 +35,11 @@ class AttentionFloat(Kernel[Attention]):
     name = "tinyml_attention_f32"
     library = Library.PORTABLE
     sources = ("attention/attention_f32.c",)
+    constraints: ClassVar[tuple[Constraint, ...]] = (unbiased,)
+    function: ClassVar[str] = name
+
+    def functions(self, layer: Layer[Attention]) -> tuple[str, ...]:
+        return (self.function,)
 
     def scratch_bytes(self, layer: Layer[Attention], target: Target) -> int:
         return 4 * layer.op.keys
@@ -46,7 +56,11 @@ class AttentionFloat(Kernel[Attention]):
             limited = sheet.limited(f"{sheet.x(POSITION)}[0]", *op.positions)
             sheet.line(f"const int32_t past = {limited + op.past if op.past else limited};")
             tensors["past"] = "&past"
-        _call(sheet, self.name, [f"&{record}"], "struct tinyml_attention_floats", tensors)
+        others = [f"&{record}", *self._bias(layer, sheet)]
+        _call(sheet, self.function, others, "struct tinyml_attention_floats", tensors)
+
+    def _bias(self, layer: Layer[Attention], sheet: Sheet) -> list[str]:
+        return []
 
     def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
         if layer.has_input(POSITION):
@@ -76,6 +90,34 @@ class AttentionFloat(Kernel[Attention]):
             if op.inverted:
                 members[".inverted"] = "true"
         return members
+
+
+def biased(layer: Layer[Attention]) -> bool:
+    """There is a bias besides a mask or a position."""
+    return layer.has_input(BIAS)
+
+
+class AttentionBiased(AttentionFloat):
+    """The same with a bias besides a mask."""
+
+    function = "tinyml_attention_biased_f32"
+    sources = ("attention/attention_biased_f32.c",)
+    constraints = (biased,)
+
+    def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
+        raise NotPlayableError("the player has no attention with a bias besides a mask")
+
+    def _bias(self, layer: Layer[Attention], sheet: Sheet) -> list[str]:
+        op = layer.op
+        members = {
+            ".values": sheet.x(BIAS),
+            ".starts": sheet.table(
+                "bias_starts", np.asarray(op.bias_starts, np.int32), holds="for each head"
+            ),
+            ".step": op.bias_step,
+        }
+        _structure(sheet, "const struct tinyml_attention_bias bias", members)
+        return ["&bias"]
 
 
 def _hides(layer: Layer[Attention]) -> bool:
@@ -336,7 +378,7 @@ def _structure(sheet: Sheet, name: str, members: Mapping[str, object]) -> None:
     sheet.line()
 
 
-register_kernels(Attention, AttentionFloat())
+register_kernels(Attention, AttentionFloat(), AttentionBiased())
 register_kernels(
     AttentionInt8,
     AttentionMve(),

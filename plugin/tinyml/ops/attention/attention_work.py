@@ -9,7 +9,7 @@ import numpy as np
 from tinyml.ir import Array, Layer
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8
-from tinyml.ops.attention.heads import MASK, POSITION, Heads
+from tinyml.ops.attention.heads import BIAS, MASK, POSITION, Heads
 from tinyml.ops.framework.work import Work
 
 
@@ -45,6 +45,8 @@ def floats(layer: Layer[Attention]) -> Work:
         found["limited scores"] = scores
     if layer.has_input(MASK):
         found["masked scores"] = scores
+    if layer.has_input(BIAS):  # takes as long
+        found["masked scores"] = found.get("masked scores", 0) + scores
     return found
 
 

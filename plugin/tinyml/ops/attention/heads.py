@@ -18,7 +18,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer, Op, Shape, given
 from tinyml.ops.shared.operands import numbers_from, present, within_limits
 
-Q, K, V, MASK, POSITION = range(5)
+Q, K, V, MASK, POSITION, BIAS = range(6)
 MOST_HEADS = 1024
 """That have their places in a table."""
 FURTHEST = 1 << 24
@@ -115,7 +115,9 @@ class Heads(Op):
 
     def attributes(self) -> dict[str, Any]:
         """Without places and tables, which are long."""
-        left_out = {f"{word}_{what}" for word in ("q", "k", "v", "y", "mask") for what in ("starts", "step")}
+        left_out = {
+            f"{word}_{what}" for word in ("q", "k", "v", "y", "mask", "bias") for what in ("starts", "step")
+        }
         named = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"heads": self.heads, **{k: v for k, v in named.items() if k not in left_out | {"table"}}}
 

@@ -79,6 +79,13 @@ struct tinyml_attention_f32 {
 	float low;     /* the score of a key that is not visible */
 };
 
+/** What is added to scores before a mask. */
+struct tinyml_attention_bias {
+	const float *values;
+	const int32_t *starts; /* for each head */
+	int32_t step;          /* from one query to the next */
+};
+
 /** Queries, keys, values, outputs and working memory. */
 struct tinyml_attention_bytes {
 	const int8_t *q;
@@ -117,6 +124,9 @@ void tinyml_attention_masked_mve_s8(const struct tinyml_attention_s8 *p,
 				    const struct tinyml_attention_bytes *t);
 void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
 			  const struct tinyml_attention_floats *t);
+void tinyml_attention_biased_f32(const struct tinyml_attention_f32 *p,
+				 const struct tinyml_attention_bias *bias,
+				 const struct tinyml_attention_floats *t);
 
 #ifdef __cplusplus
 }
