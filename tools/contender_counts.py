@@ -67,6 +67,7 @@ FLOAT16 = "float16"
 LATER = (
     *(*[FLOAT16] * 10, *["recurrent"] * 6, *["plain"] * 4, *["recurrent_float"] * 3),
     *["limited_float32"] * 4,
+    *(*["few"] * 3, *["few_int16"] * 2),
 )
 SIZES = {"recurrent": 25}
 """Layers of batches that are smaller: their layers have several outputs."""

@@ -405,6 +405,32 @@ POOLED = {
 }
 """Pools of floats."""
 
+FEW = {
+    f"few_{outs}_of_{height}x{width}x{groups * ins}_{kernel}x{kernel}_{groups}": replace(
+        case, op=replace(case.op, few=True)
+    )
+    for groups, ins, outs, height, width, kernel, stride in (
+        (1, 64, 1, 8, 8, 3, 1),
+        (1, 16, 1, 16, 16, 3, 1),
+        (1, 4, 2, 12, 12, 3, 1),
+        (1, 2, 1, 22, 22, 3, 2),
+        (1, 8, 1, 14, 14, 5, 1),
+        (1, 32, 1, 10, 10, 1, 1),
+        (1, 24, 2, 9, 9, 1, 1),
+        (1, 6, 3, 11, 11, 1, 1),
+        (1, 96, 1, 5, 5, 1, 1),
+        (1, 1, 4, 12, 12, 3, 1),
+        (1, 3, 8, 20, 20, 3, 2),
+        (8, 2, 3, 8, 8, 3, 1),
+        (16, 3, 4, 6, 6, 3, 1),
+        (16, 3, 1, 7, 7, 1, 1),
+        (8, 7, 1, 10, 10, 1, 1),
+    )
+    for case in [_windows((height, width, groups * ins), (kernel, kernel), groups * outs, stride, groups)]
+    if isinstance(case.op, Conv)
+}
+"""For kernels for few filters, or for groups of few channels."""
+
 GROUPS: Mapping[str, Mapping[str, Case | Plain | Heads]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
@@ -414,6 +440,7 @@ GROUPS: Mapping[str, Mapping[str, Case | Plain | Heads]] = {
     "real": REAL,
     "four_bits": FOUR_BITS,
     "grouped": GROUPED,
+    "few": FEW,
     "spread": SPREAD_BYTES,
     "int16": INT16,
     "quantized": QUANTIZED,

@@ -36,6 +36,8 @@ AT_ONCE = 16
 WORST = 10
 RESCALED = 28
 """Instructions with Helium for eight outputs of int16."""
+FEW_FILTER, FEW_VECTOR = 17, 11
+"""Instructions with Helium for a filter of few channels at four windows, and for each of its vectors."""
 LIMIT = 3.0
 """Times the plain layer of its size; above it, the page gives a reason."""
 
@@ -99,6 +101,13 @@ def reason(one: ShapeCount, shaped: Shaped) -> str:
     if isinstance(shaped.op, ConvTranspose):
         taps = products / (shaped.op.strides[0] * shaped.op.strides[1])
         return f"an output has {taps:.0f} multiplications on average, and is made from a column of its own"
+    if "_few_mve_" in one.kernel:
+        vectors = -(-products // (8 if one.kernel.endswith("s16") else 16))
+        spent = FEW_FILTER + FEW_VECTOR * vectors
+        return (
+            f"a filter takes {spent} instructions at four windows, {spent / (4 * products):.1f} for each "
+            f"multiplication: {FEW_VECTOR * vectors} to load and multiply, the others to rescale and store"
+        )
     if shaped.op.groups > 1:
         blocks = "pairs of filters" if one.kernel.endswith("s16") else "blocks of four filters"
         return (

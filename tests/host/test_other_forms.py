@@ -60,11 +60,23 @@ def kernel(graph: Graph, target: str = "cortex-m4", optimize: str = "balanced") 
 
 @pytest.mark.parametrize("target", CORES)
 def test_few_filters_of_a_picture_take_the_kernel_for_a_channel(target: str) -> None:
-    assert "depthwise" in kernel(graph_of(1), target)
+    assert ("few" if target == "cortex-m55" else "depthwise") in kernel(graph_of(1), target)
 
 
 def test_many_filters_share_the_windows_that_are_gathered() -> None:
     assert "depthwise" not in kernel(graph_of(64, (10, 4)))
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+def test_windows_of_few_channels_are_not_made_columns_with_helium(kind: str) -> None:
+    for graph in (alone(graph_of(1, channels=2)), grouped(16, 2, 1), grouped(8, 3, 4)):
+        one = compiled(as_kind(graph, kind), "cortex-m55", "speed").selected[0]
+        assert one.kernel.name == f"tinyml_conv_few_mve_s{kind[3:]}"
+
+
+def test_many_filters_of_many_channels_have_no_other_form() -> None:
+    (layer,) = alone(graph_of(9, channels=4)).layers()
+    assert not list(layer.op.other_forms(layer))
 
 
 def test_several_channels_stay_a_convolution() -> None:
@@ -93,7 +105,8 @@ def test_the_same_outputs(filters: int, zero: int, kind: str, monkeypatch: pytes
     compiled(graph)
     (other,) = rewritten
     assert other is not None
-    assert [type(node.op).__name__ for node in other.nodes] == ["DepthwiseConv"]
+    (node,) = other.nodes
+    assert node.op.kind == "DepthwiseConv" or (isinstance(node.op, Conv) and node.op.few)
     x = graph.tensors[graph.inputs[0]]
     values = np.random.default_rng(1).integers(*x.dtype.limits, x.shape, endpoint=True).astype(x.dtype.numpy)
     feed = [{graph.inputs[0]: values}]
@@ -142,7 +155,7 @@ def test_all_forms_of_groups_give_the_same_outputs(kind: str) -> None:
     ]
     (expected,) = layer.computed(values)
     forms = list(layer.op.other_forms(layer))
-    assert [op.joined for op, _ in forms if isinstance(op, Conv)] == [2, 3, 4]
+    assert [op.joined for op, _ in forms if isinstance(op, Conv)] == [1, 2, 3, 4]
     for op, (_, weights, *rest) in forms:
         assert weights is not None
         other = replace(layer, op=op, inputs=(layer.input(0), weights, *rest))

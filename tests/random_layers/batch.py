@@ -45,13 +45,20 @@ SHARES = {
     "transposed_float32": 0.0,  # whose kernel is loops in the model's own C
     "limited_float32": 0.0,  # floats with a least and mostly a largest value
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
+    "few": 0.0,  # convolutions of few filters, or of groups of few channels, as kernels for these see them
+    "few_int16": 0.0,  # the same with int16 activations
     "volumes": 0.0,  # windows of convolutions with three spatial axes
     "usual_pools": 0.0,  # as networks that people train have them
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
 }
 
-TYPES = {"transposed_int16": "int16", "transposed_float32": "float32", "limited_float32": "float32"}
+TYPES = {
+    "few_int16": "int16",
+    "transposed_int16": "int16",
+    "transposed_float32": "float32",
+    "limited_float32": "float32",
+}
 """Kinds that say more than the types of a layer."""
 
 WITHOUT_WEIGHTS = {"plain": plain_layer, "volumes": volume_layer, "usual_pools": usual_pool_layer}
@@ -114,6 +121,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     case = sample(rng, replace(WIDE, kinds=("transposed",)) if kind.startswith("transposed") else WIDE)
     if kind == "grouped":
         case = _in_groups(rng, sample(rng, replace(WIDE, kinds=("conv",))))
+    if kind.startswith("few"):
+        case = _few(rng, sample(rng, replace(WIDE, kinds=("conv",))))
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
     if kind.endswith("four_bits"):
@@ -138,6 +147,20 @@ def _in_groups(rng: np.random.Generator, case: Weighted) -> Weighted:
     shape = (*case.x[:3], groups * ins)
     weights = (groups * outs, *case.weights[1:3], ins)
     return replace(case, op=replace(case.op, groups=groups), x=shape, weights=weights)
+
+
+def _few(rng: np.random.Generator, case: Weighted) -> Weighted:
+    """The same convolution with few filters, or in groups of few channels."""
+    if rng.random() < 0.5:
+        case = _in_groups(rng, case)
+    else:
+        filters, ins = int(rng.choice((1, 1, 1, 2, 3))), int(rng.choice((1, 2, 3, 4, 5, 8, 16, 21, 64)))
+        if rng.random() < 0.5:
+            case = replace(case, x=(*case.x[:3], ins))
+        case = replace(case, weights=(filters, *case.weights[1:3], case.x[3]))
+    assert isinstance(case.op, Conv)
+    groups = case.x[3] // case.weights[3]
+    return replace(case, op=replace(case.op, groups=groups, few=True))
 
 
 def _with_four_bits(rng: np.random.Generator, case: Weighted) -> Weighted:

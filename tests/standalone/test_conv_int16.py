@@ -5,6 +5,8 @@ numpy bit by bit."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,12 @@ from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.memory import placement
 from tinyml.ops.conv.conv import Conv
 from tinyml.pipeline import Options, compile_graph
 
 KERNELS = {"qemu-cortex-m4": "tinyml_conv_dsp_s16", "qemu-cortex-m55": "tinyml_conv_mve_s16"}
+FEW = {"qemu-cortex-m55": "tinyml_conv_few_mve_s16"}
 LAYERS = [
     # rows, columns, channels; filters, taps; strides; dilations; pads
     ((49, 10, 1), (6, 10, 4), (2, 2), (1, 1), (4, 1, 5, 1)),
@@ -81,11 +85,26 @@ def layers() -> Graph:
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])  # functions have other alignments
 @pytest.mark.parametrize("machine", KERNELS)
-def test_rows_of_taps(machine: str, optimize: str) -> None:
+def test_rows_of_taps(machine: str, optimize: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "with_other_forms", lambda *args, **options: None)
+    equal(layers(), machine, KERNELS[machine], optimize)
+
+
+@pytest.mark.parametrize("machine", FEW)
+def test_few_channels(machine: str) -> None:
+    """The same layers by kernels for few filters and channels, whichever is faster."""
     graph = layers()
+    nodes = [
+        replace(node, op=replace(node.op, few=True)) for node in graph.nodes if isinstance(node.op, Conv)
+    ]
+    equal(graph.with_nodes(nodes), machine, FEW[machine], "-O2")
+
+
+def equal(graph: Graph, machine: str, kernel: str, optimize: str) -> None:
+    """The kernel computes all layers, as numpy does."""
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
     compiled = compile_graph(graph, "rows", Provenance("rows", "0" * 64, ""), options)
-    assert [one.kernel.name for one in compiled.selected] == [KERNELS[machine]] * len(LAYERS + GROUPED)
+    assert [one.kernel.name for one in compiled.selected] == [kernel] * len(LAYERS + GROUPED)
     rng = np.random.default_rng(4)
     feed = {name: rng.integers(-32768, 32768, graph.tensors[name].shape, np.int16) for name in graph.inputs}
     checked = harness.Options(check_arena=True, optimize=optimize)

@@ -56,7 +56,9 @@ def test_equal(machine: str, kind: str) -> None:
     with any_plan():
         compiled = compile_graph(graph, "forms", Provenance("forms", "0" * 64, ""), options)
     ops = [one.layer.op for one in compiled.selected]
-    changed = [op.kind == "DepthwiseConv" or getattr(op, "joined", 1) > 1 for op in ops]
+    changed = [
+        op.kind == "DepthwiseConv" or getattr(op, "joined", 1) > 1 or getattr(op, "few", False) for op in ops
+    ]
     assert kind == "int16" or sum(changed) > len(changed) // 2
     (found,) = harness.run_files(
         compiled.files, machine, [sample], options=harness.Options(check_arena=True)

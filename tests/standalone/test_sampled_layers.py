@@ -89,6 +89,8 @@ def test_layers(machine: str) -> None:
         ("qemu-cortex-m4", "float16", {"conv_f32_f16", "depthwise_conv_f32_f16", "dense_f32_f16"}),
         ("qemu-cortex-m55", "float16", {"conv_f32_f16", "depthwise_conv_f32_f16", "dense_f32_f16"}),
         ("qemu-cortex-m55", "grouped", {"conv_groups_mve_s8"}),
+        ("qemu-cortex-m55", "few", {"conv_few_mve_s8"}),
+        ("qemu-cortex-m55", "few_int16", {"conv_few_mve_s16"}),
         ("qemu-cortex-m55", "transposed", {"conv_apart_mve_s8"}),
         ("qemu-cortex-m55", "transposed_int16", {"conv_apart_mve_s16"}),
     ],

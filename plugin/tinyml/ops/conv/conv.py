@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.cores.targets import Target
-from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
-from tinyml.ops.conv import cmsis_four_bits, convolution, helium_counts, joined_groups
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.ops.conv import cmsis_four_bits, convolution, joined_groups
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_float import ConvFloat, ConvFloat16
 from tinyml.ops.conv.conv_float16_sums import ConvFloat16Sums
@@ -21,6 +20,7 @@ from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.few import ConvFewHelium, ConvFewHeliumInt16
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import (
@@ -31,36 +31,22 @@ from tinyml.ops.conv.streamed import (
     ConvPairsCorrected,
     ConvWide,
 )
+from tinyml.ops.conv.vectors import ConvHelium, ConvNibblesHelium, ConvNibblesVector, ConvVector
 from tinyml.ops.conv.volumes import image_filters, images_of, volume_of
-from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.kernel import register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.ops.framework.work import Work
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axis_order import channels_first, channels_last, depthwise_weights
 from tinyml.ops.shared.window import onnx_window
-from tinyml.ops.weighted import helium, rvv, rvv_counts
 from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.int16_dsp import ConvInt16Dsp, ConvInt16Helium
 from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
-from tinyml.ops.weighted.nibbles import (
-    PAIR_BYTES,
-    elements_in_pairs,
-    int4_weights,
-    pairs_fit_bytes,
-    vectors_in_pairs,
-)
-from tinyml.ops.weighted.records import (
-    channel_tables,
-    constant_weights,
-    int8_tensors,
-    small_extents,
-    symmetric_weights,
-)
-from tinyml.ops.weighted.walked import outputs_of, windows_of
-from tinyml.ops.weighted.weighted import Weighted
+
+FEW_FILTERS = 8
+"""Up to so many filters may be computed by kernels that share no windows among them."""
 
 
 def whole_groups(layer: Layer[Conv]) -> bool:
@@ -77,6 +63,7 @@ class Conv(Convolution):
     operands = (*Convolution.operands, whole_groups)
     groups: int = 1
     joined: int = 1  # as many of the groups that the model has
+    few: bool = False  # kernels for few filters, or for groups of few channels, are preferred
 
     @property
     def channel_axis(self) -> int:
@@ -97,7 +84,8 @@ class Conv(Convolution):
 
     def attributes(self) -> dict[str, Any]:
         """Only what the model has, unless groups are joined."""
-        return {name: value for name, value in super().attributes().items() if name != "joined" or value > 1}
+        own = {"joined": 1, "few": False}
+        return {name: value for name, value in super().attributes().items() if own.get(name) != value}
 
     def macs(self, layer: Layer) -> int:
         """Without the products of zeros that joined groups have."""
@@ -107,7 +95,8 @@ class Conv(Convolution):
         """Kernels gather a window for each position, which few filters share.
 
         On a Cortex-M4, a 3x3 layer of one channel with one filter takes 28 instructions per multiplication,
-        and 3 as a depthwise layer. Groups of few channels have fewer windows if they are joined.
+        and 3 as a depthwise layer. Groups of few channels have fewer windows if they are joined. Some cores
+        have kernels that gather nothing, for few filters or channels, or for taps that are apart.
         """
         x, weights, *bias = layer.inputs
         if (
@@ -130,7 +119,12 @@ class Conv(Convolution):
                 single_scales=self.single_scales,
             )
             yield op, (x, Tensor.constant(f"{weights.name}/{layer.name}", turned, quant), *bias)
-        if self.groups == 1 or any(weights.quant.zero_points):
+        if any(weights.quant.zero_points) or self.joined > 1 or self.few:
+            return
+        apart = self.groups > 1 or x.shape[3] == 1 or set(self.dilations) != {1}
+        if apart or values.shape[0] <= FEW_FILTERS:
+            yield replace(self, few=True), layer.inputs
+        if self.groups == 1:
             return
         counts = joined_groups.counts(
             self.groups, values.size, joined_groups.GROWTH, lambda n: n * values.size
@@ -142,132 +136,6 @@ class Conv(Convolution):
             yield joined, (x, Tensor.constant(name, wide, weights.quant), *bias)
 
 
-class ConvHelium(ConvInt8):
-    """Four windows times two filters at once, sixteen elements of each."""
-
-    name = "tinyml_conv_mve_s8"
-    struct = "struct tinyml_conv_mve_s8"
-    apart = "struct tinyml_conv_apart_mve_s8"
-    sources = ("conv/conv_mve_s8.c",)
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        int8_tensors,
-        constant_weights,
-        symmetric_weights,
-        helium.one_group,
-        helium.proper_shifts,
-        small_extents,
-    )
-
-    def runs_on(self, target: Target) -> bool:
-        return target.mve
-
-    def columns_bytes(self, elements: int, channels: int) -> int:
-        """Four columns in whole vectors."""
-        return 4 * helium.whole_vectors(elements)
-
-    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
-        return helium_counts.convolution(windows_of(layer), helium.conv_loop(layer))
-
-    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"
-
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        return self._tables(layer, sheet, "")
-
-    def part_layout(self, layer: Layer[Weighted], sheet: Sheet, number: int) -> dict[str, object]:
-        return self._tables(layer, sheet, str(number))
-
-    def _tables(self, layer: Layer[Weighted], sheet: Sheet, number: str) -> dict[str, object]:
-        filters = layer.input(1).value
-        channels = helium.channel_words(layer, filters)
-        return {
-            ".weights": sheet.table(f"weights{number}", helium.in_pairs(filters), holds=helium.PAIR_WORDS),
-            ".channels": sheet.table(f"channels{number}", channels, holds=helium.CHANNEL_WORDS),
-            ".loop": f"&tinyml_conv_mve_{helium.conv_loop(layer)}",
-        }
-
-
-class ConvNibblesHelium(ConvHelium):
-    """The same with weights of four bits: two filters in one byte."""
-
-    name = "tinyml_conv_nibbles_mve_s8"
-    constraints = (
-        int8_tensors,
-        constant_weights,
-        int4_weights,
-        pairs_fit_bytes,
-        helium.one_group,
-        helium.proper_shifts,
-        small_extents,
-    )
-    weight_bits = 4
-
-    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return self.name, f"tinyml_conv_mve_nibbles_{helium.conv_loop(layer)}"
-
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        channels = helium.channel_words(layer, layer.input(1).value)
-        return {
-            ".weights": sheet.table("weights", vectors_in_pairs(layer, helium.LANES), holds=PAIR_BYTES),
-            ".channels": sheet.table("channels", channels, holds=helium.CHANNEL_WORDS),
-            ".loop": f"&tinyml_conv_mve_nibbles_{helium.conv_loop(layer)}",
-        }
-
-    loop_counts = ConvHelium.loop_counts
-
-
-class ConvVector(ConvInt8):
-    """One element of each of four windows times as many filters as a vector of RISC-V holds."""
-
-    name = "tinyml_conv_rvv_s8"
-    struct = "struct tinyml_conv_rvv_s8"
-    sources = ("conv/conv_rvv_s8.c",)
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        int8_tensors,
-        constant_weights,
-        symmetric_weights,
-        helium.one_group,
-        rvv.several_channels,
-        helium.right_shifts,
-        small_extents,
-    )
-
-    def runs_on(self, target: Target) -> bool:
-        return target.rvv
-
-    def columns_bytes(self, elements: int, channels: int) -> int:
-        """Four columns."""
-        return 4 * elements
-
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        filters = layer.input(1).value
-        return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
-
-    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
-        return rvv_counts.convolution(windows_of(layer), outputs_of(layer), packed=self.weight_bits == 4)
-
-
-class ConvNibblesVector(ConvVector):
-    """The same with weights of four bits: two elements in one byte."""
-
-    name = "tinyml_conv_nibbles_rvv_s8"
-    constraints = (
-        int8_tensors,
-        constant_weights,
-        int4_weights,
-        helium.one_group,
-        rvv.several_channels,
-        helium.right_shifts,
-        small_extents,
-    )
-    weight_bits = 4
-
-    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
-
-    loop_counts = ConvVector.loop_counts
-
-
 register_kernels(
     Conv,
     ConvNibblesHelium(),
@@ -277,6 +145,7 @@ register_kernels(
     ConvNibbles(),
     *cmsis_four_bits.CONV_KERNELS,
     *CONV_KERNELS,
+    ConvFewHelium(),
     ConvGroupsHelium(),
     ConvHelium(),
     ConvVector(),
@@ -287,6 +156,7 @@ register_kernels(
     ConvHalves(),
     ConvWide(),
     ConvInt8(),
+    ConvFewHeliumInt16(),
     ConvInt16Helium(),
     ConvInt16Dsp(),
     ConvInt16(),

@@ -15,7 +15,7 @@ from tinyml.ops.conv import helium_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.joined_groups import GROWTH, Joining, groups_of, joined, together
 from tinyml.ops.conv.streamed import ConvDsp, ConvInt8, ConvPairs
-from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.kernel import Kernel, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_fit
@@ -121,7 +121,7 @@ class ConvGroupsDsp(ConvDsp):
         }
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        _play(layer, sheet)
+        played(layer).emit(layer, sheet)
 
 
 class ConvGroupsHelium(ConvInt8):
@@ -181,10 +181,10 @@ class ConvGroupsHelium(ConvInt8):
         return helium_counts.grouped(windows_of(layer, groups), groups, helium.conv_loop(layer))
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        _play(layer, sheet)
+        played(layer).emit(layer, sheet)
 
 
-def _play(layer: Layer[Convolution], sheet: Sheet) -> None:
+def played(layer: Layer[Convolution]) -> Kernel[Convolution]:
     """The player's kernels walk the groups one by one."""
     candidates = (ConvPairs(), ConvDsp(), ConvInt8())
-    next(kernel for kernel in candidates if kernel.refusal(layer) is None).emit(layer, sheet)
+    return next(kernel for kernel in candidates if kernel.refusal(layer) is None)

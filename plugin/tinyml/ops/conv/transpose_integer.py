@@ -9,7 +9,6 @@ from typing import ClassVar
 from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, Layer
 from tinyml.ops.conv import helium_counts
-from tinyml.ops.conv.conv import ConvHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.conv.transpose_kernels import ConvTransposeQuantized
@@ -22,6 +21,7 @@ from tinyml.ops.conv.transpose_parts import (
     walked_parts,
 )
 from tinyml.ops.conv.transposed import ConvTranspose
+from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Library, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.weighted import helium

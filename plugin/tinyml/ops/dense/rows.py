@@ -13,9 +13,10 @@ from typing import ClassVar
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor
-from tinyml.ops.conv.conv import Conv, ConvHelium
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.streamed import ConvInt8, ConvPairs
+from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.quant import quant_of

@@ -242,6 +242,39 @@ struct tinyml_conv_groups_mve_s8 {
 void tinyml_conv_groups_mve_s8(const struct tinyml_conv_groups_mve_s8 *p, const int8_t *x,
 			       int8_t *y, void *scratch);
 
+/**
+ * Convolution with few filters, or with groups of few channels, for cores with Helium, on int8 or
+ * int16. Elements of a window are loaded from their offsets, from the input itself or from copies
+ * of the lines that a row of outputs meets: `copied` bytes of each pixel, those of whole groups,
+ * which divide all of them.
+ *
+ * With V vectors, of 16 weights for int8 and of 8 for int16, each filter is V vectors, filled up
+ * with zeros, then a word each: the bias, which includes the zero points as in struct
+ * tinyml_conv_stream_s8; the multiplier; the shift, negative or, for outputs that are limited to
+ * out_zero = -128 and more, 0.
+ */
+struct tinyml_conv_few_mve {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once(); always for int16 */
+	int32_t vectors;
+	int32_t copied;       /* 0: the input itself, because there is no padding */
+	int32_t columns;      /* of a line, with padding */
+	int32_t column;       /* bytes from one to the next */
+	int32_t row;          /* bytes from a line to the next */
+	int32_t line_bytes;   /* of all lines: the scratch memory */
+	int32_t filter_bytes; /* V vectors and three words */
+	const void *offsets;  /* of the elements of a window: bytes, or elements as int16 */
+	const int8_t *filters;
+};
+
+void tinyml_conv_few_mve_s8(const struct tinyml_conv_few_mve *p, const int8_t *x, int8_t *y,
+			    void *scratch);
+
 /** The same for outputs that are not neighbours: see struct tinyml_conv_apart_s8. */
 struct tinyml_conv_apart_mve_s8 {
 	struct tinyml_conv_mve_s8 conv;

@@ -84,6 +84,10 @@ void tinyml_conv_single_dsp_s16(const struct tinyml_conv_dsp_s16 *p, const int16
 void tinyml_conv_mve_s16(const struct tinyml_conv_dsp_s16 *p, const int16_t *x, int16_t *y,
 			 void *scratch);
 
+/** For few filters, or groups of few channels: see there. Zero points are 0. */
+void tinyml_conv_few_mve_s16(const struct tinyml_conv_few_mve *p, const int16_t *x, int16_t *y,
+			     void *scratch);
+
 /** Elements from an output position to the next one in a row, from a row of outputs to the next,
  * and from a batch item to the next.
  */

@@ -1,0 +1,164 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions with few filters, or with groups of few channels, whose windows are not made columns."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Layer
+from tinyml.ops.conv import few_counts
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.few_lines import Lines, lines_of, one_row, walked
+from tinyml.ops.conv.grouped import played
+from tinyml.ops.conv.joined_groups import groups_of
+from tinyml.ops.conv.vectors import ConvHelium
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted import helium
+from tinyml.ops.weighted.int16 import ConvInt16
+from tinyml.ops.weighted.int16_dsp import CONSTRAINTS as INT16
+from tinyml.ops.weighted.int16_dsp import factors
+from tinyml.ops.weighted.records import (
+    constant_weights,
+    folded_bias,
+    geometry,
+    in_zero,
+    int8_tensors,
+    output_limits,
+    rounding,
+    small_extents,
+    symmetric_weights,
+)
+from tinyml.ops.weighted.walked import outputs_of
+from tinyml.ops.weighted.weighted import channel_multipliers
+
+STREAM = "for every filter: vectors of weights, then the bias, the multiplier and the shift"
+
+
+class ConvFewHelium(Kernel[Convolution]):
+    """Four windows times a filter; elements of windows are loaded from wherever they are."""
+
+    name = "tinyml_conv_few_mve_s8"
+    library = Library.PORTABLE
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_few_mve_s8.c",)
+    in_bands = True
+    lanes: ClassVar[int] = 16
+    most: ClassVar[int] = 255  # offsets are bytes
+    size: ClassVar[int] = 1  # bytes of an element
+    header: ClassVar[str] = "<tinyml/conv.h>"
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def lines(self, layer: Layer[Convolution]) -> Lines:
+        found = lines_of(layer, self.most, self.lanes)
+        assert found is not None
+        return found
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """The lines; for the player, what its kernel needs."""
+        return max(self.size * self.lines(layer).total, self.played(layer).scratch_bytes(layer, target))
+
+    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+        """What the player has instead."""
+        return (
+            ConvHelium() if groups_of(layer) == 1 and ConvHelium().refusal(layer) is None else played(layer)
+        )
+
+    def vectors(self, layer: Layer[Convolution]) -> int:
+        return -(-layer.input(1).value[0].size // self.lanes)
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        filters = layer.input(1).value
+        rows = filters.reshape(filters.shape[0], -1)
+        spare = self.vectors(layer) * self.lanes - rows.shape[1]
+        lines = self.lines(layer)
+        offsets = np.pad(lines.offsets(layer), (0, spare)).astype(np.uint8 if self.size == 1 else np.uint16)
+        words = np.stack(self.scaling(layer), axis=1).astype("<i4")
+        stream = np.concatenate([np.pad(rows, ((0, 0), (0, spare))), words.view(np.int8)], axis=1)
+        sheet.include(self.header)
+        members = {
+            **geometry(layer),
+            **({f".window.{name}": value for name, value in one_row(layer).items()}),
+            ".groups": groups_of(layer),
+            ".vectors": self.vectors(layer),
+            ".copied": self.size * lines.copied,
+            ".columns": lines.columns,
+            ".column": self.size * lines.column,
+            ".row": self.size * lines.row,
+            ".line_bytes": self.size * lines.total,
+            ".filter_bytes": stream.shape[1],
+            ".offsets": sheet.table("offsets", offsets),
+            ".filters": sheet.table("filters", stream.reshape(-1), holds=STREAM, alignment=4),
+            **self.limits(layer),
+        }
+        name = sheet.record("struct tinyml_conv_few_mve", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
+
+    def scaling(self, layer: Layer[Convolution]) -> tuple[Array, Array, Array]:
+        """Biases, multipliers in units of 2⁻³¹, and shifts to the left."""
+        return (folded_bias(layer, layer.input(1).value), *channel_multipliers(layer))
+
+    def limits(self, layer: Layer[Convolution]) -> dict[str, object]:
+        return {**in_zero(layer), **output_limits(layer)}
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        lines = self.lines(layer)
+        work = few_counts.with_helium(walked(layer), lines, self.lanes, self.size)
+        return {**work, "filters rounded twice": work["filters"] * (not outputs_of(layer).once)}
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        self.played(layer).play(layer, sheet)
+
+
+def few_filters_or_channels(layer: Layer[Convolution]) -> bool:
+    """There are few filters, or groups of few channels: other kernels are known to take longer."""
+    return bool(getattr(layer.op, "few", False))
+
+
+def near_offsets(layer: Layer[Convolution]) -> bool:
+    """The elements of a window are within 256 bytes, in the input or in copies of its lines."""
+    return lines_of(layer, ConvFewHelium.most, ConvFewHelium.lanes) is not None
+
+
+ConvFewHelium.constraints = (
+    few_filters_or_channels,
+    int8_tensors,
+    constant_weights,
+    symmetric_weights,
+    helium.proper_shifts,
+    small_extents,
+    near_offsets,
+)
+
+
+class ConvFewHeliumInt16(ConvFewHelium):
+    """The same with int16 activations."""
+
+    name = "tinyml_conv_few_mve_s16"
+    sources = ("conv/conv_few_mve_s16.c",)
+    lanes = 8
+    most = 0xFFFF
+    size = 2
+    header = "<tinyml/conv_s16.h>"
+    constraints = (few_filters_or_channels, *INT16, small_extents)
+
+    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+        return ConvInt16()
+
+    def scaling(self, layer: Layer[Convolution]) -> tuple[Array, Array, Array]:
+        outs = layer.output.shape[3]
+        bias = layer.input(2).value.reshape(-1) if layer.has_input(2) else np.zeros(outs)
+        factor, shift = factors(layer)
+        return bias.astype(np.int32), factor, -1 - shift.astype(np.int32)
+
+    def limits(self, layer: Layer[Convolution]) -> dict[str, object]:
+        """A product is doubled and rounded down before the shift rounds it, whatever the layer does."""
+        return {**rounding(layer), ".in_zero": 0, ".out_zero": 0, ".round_once": "true"}
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return few_counts.with_helium(walked(layer), self.lines(layer), self.lanes, self.size)

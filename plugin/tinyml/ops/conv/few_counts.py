@@ -1,0 +1,59 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How often the loops of convolutions with few filters or channels run: conv_few_mve.h."""
+
+from __future__ import annotations
+
+from tinyml.ops.conv.few_lines import Lines
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted.walked import Windows, groups_of, times, together
+
+WINDOWS = 4
+VECTOR = 16
+"""Bytes."""
+
+
+def with_helium(windows: Windows, lines: Lines, lanes: int, size: int) -> Work:
+    """conv_few_mve_convolve(). ``size``: bytes of an element."""
+    copied = lines.copied > 0
+    parts = groups_of(windows.in_c, lines.copied) if copied else 1
+    groups = windows.groups // parts
+    filters = windows.out_c // windows.groups
+    rows, out = windows.rows.out * parts, windows.cols.out
+    blocks = groups_of(out, WINDOWS)
+    walks = rows * (1 + (out > WINDOWS and out % WINDOWS > 0))
+    image = together(
+        {
+            "parts": parts,
+            "rows": rows,
+            "walks": walks,
+            "blocks": rows * blocks,
+            "groups": rows * blocks * groups,
+            "filters": rows * blocks * groups * filters,
+            "vectors after the first": rows
+            * blocks
+            * groups
+            * filters
+            * (groups_of(windows.elements, lanes) - 1),
+        },
+        times(parts, _copies(windows, lines, size)) if copied else {},
+    )
+    cleared = {"vectors cleared": groups_of(size * lines.total, VECTOR)}
+    return together({"calls": 1}, cleared, times(windows.batches, image))
+
+
+def _copies(windows: Windows, lines: Lines, size: int) -> Work:
+    """conv_few_mve_lines() for all rows of outputs."""
+    count, inside = windows.rows.out * windows.rows.kernel, windows.cols.copied
+    taken, padding = windows.rows.taps, count - windows.rows.taps
+    run, whole = size * lines.copied, lines.column == lines.copied
+    if whole and lines.copied == windows.in_c:
+        vectors = groups_of(inside * run, VECTOR)
+        return {"lines": taken, "vectors of lines": taken * vectors, **_filled(padding, 1, vectors)}
+    each = groups_of(run, VECTOR)
+    found = {"lines": taken, "pixels": taken * inside, **_filled(padding, inside, inside * each)}
+    return {**found, "vectors of pixels": taken * inside * each} if run > VECTOR else found
+
+
+def _filled(lines: int, runs: int, vectors: int) -> Work:
+    return {"lines of padding": lines, "runs of padding": lines * runs, "vectors of padding": lines * vectors}
