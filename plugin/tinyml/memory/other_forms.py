@@ -22,6 +22,11 @@ from tinyml.ops.framework.work import work
 CLEARLY = 0.9
 """The part of a layer's instructions that another form may take: figures are not exact."""
 
+AN_ADDRESS = 0.05
+"""What an instruction counts for more in kernels that gather, for each address. To load a vector from 16
+addresses is one instruction, but it accesses memory 16 times: 1.8 for each instruction of such a kernel.
+"""
+
 CODE_OF_A_PERCENT = 64
 """Bytes of code that may be linked for each percent of a run that is saved."""
 
@@ -53,6 +58,7 @@ def with_other_forms(
         for step, form in others.items():
             now, then = spent[step], _spent(rivals[step], target)
             least = best[step][0] if step in best else CLEARLY * (now or 0)
+            then = None if then is None else then * (1 + AN_ADDRESS * rivals[step].kernel.gathers)
             if then is not None and then <= least and _bytes(rivals[step], target) <= room:
                 best[step] = then, rivals[step], form
     if not best:

@@ -47,6 +47,7 @@ class ConvFewHelium(Kernel[Convolution]):
     sources: ClassVar[tuple[str, ...]] = ("conv/conv_few_mve_s8.c",)
     in_bands = True
     lanes: ClassVar[int] = 16
+    gathers = lanes
     most: ClassVar[int] = 255  # offsets are bytes
     size: ClassVar[int] = 1  # bytes of an element
     header: ClassVar[str] = "<tinyml/conv.h>"
@@ -142,6 +143,7 @@ class ConvFewHeliumInt16(ConvFewHelium):
     name = "tinyml_conv_few_mve_s16"
     sources = ("conv/conv_few_mve_s16.c",)
     lanes = 8
+    gathers = lanes
     most = 0xFFFF
     size = 2
     header = "<tinyml/conv_s16.h>"

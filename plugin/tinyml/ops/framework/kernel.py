@@ -67,6 +67,7 @@ class Kernel(ABC, Generic[O_contra]):
     prepares_channels: ClassVar[bool] = False  # each call works on every channel before its first output
     in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
     for_few: ClassVar[Kernel[Any] | None] = None  # instead, for bands with fewer elements than it supports
+    gathers: ClassVar[int] = 0  # addresses from which one instruction loads the elements of a vector
     scratch_alignment: ClassVar[int] = 4  # in bytes
     weight_bits: ClassVar[int] = 8  # that a weight of an integer layer takes
     weights_are_float16: ClassVar[bool] = False  # whether a weight of a float layer takes 16 bits
