@@ -17,7 +17,7 @@ from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
 
-quantizes("DepthToSpace", "SpaceToDepth", moves=True)
+quantizes("DepthToSpace", "SpaceToDepth", moves=True, keeps_scale=True)
 
 
 @onnx_op("DepthToSpace")

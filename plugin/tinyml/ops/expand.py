@@ -83,7 +83,7 @@ def expand(build: Builder, x: Tensor, shape: Sequence[int]) -> Tensor:
     return x if x.shape == wanted else build.add1(Tile(repeats), [x])
 
 
-quantizes("Expand", "Tile", moves=True)
+quantizes("Expand", "Tile", moves=True, keeps_scale=True)
 
 
 @onnx_op("Expand")

@@ -13,6 +13,7 @@ from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.shared.operands import integers, present
@@ -73,6 +74,9 @@ class ReverseSequenceLoops(Kernel[ReverseSequence]):
 
 
 register_kernels(ReverseSequence, ReverseSequenceLoops())
+
+
+quantizes("ReverseSequence", moves=True, keeps_scale=True)
 
 
 @onnx_op("ReverseSequence")

@@ -130,7 +130,8 @@ class Editor:
     def bypass(self, node: Node, index: int = 0) -> bool:
         """Remove a node whose only output equals its input ``index``; return whether that was possible.
 
-        An output of the model keeps its name, so the producer of the input then computes it directly.
+        An output of the model keeps its name, so the producer of the input then computes it directly, and
+        the other readers of the input read the output.
         """
         source, result = node.inputs[index], node.outputs[0]
         if not self.is_kept(result):
@@ -138,11 +139,12 @@ class Editor:
             self.substitute(result, source)
             return True
         before = self.producer(source)
-        if before is None or self.only_reader(source) is not node:
+        if before is None or self.is_kept(source):
             return False
         outputs = tuple(result if name == source else name for name in before.outputs)
-        self.replace(before, [replace(before, outputs=outputs)])  # in its place: it may have other readers
         self.remove(node)
+        self.replace(before, [replace(before, outputs=outputs)])  # in its place: it may have other readers
+        self.substitute(source, result)
         return True
 
     def substitute(self, old: str, new: str) -> None:

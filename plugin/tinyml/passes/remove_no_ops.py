@@ -23,8 +23,15 @@ def _drop(edit: Editor, node: Node) -> bool:
         return False
     layer = edit.layer(node)
     index = node.op.identity_of(layer)
-    same = index is not None and layer.input(index).type == layer.output.type
-    return index is not None and same and edit.bypass(node, index)
+    if index is None or layer.input(index).type != layer.output.type:
+        return False
+    if edit.bypass(node, index):
+        return True
+    if isinstance(node.op, Reshape):
+        return False
+    # both are results of the graph, or one that it got: what is left is a copy
+    edit.replace(node, [Node(node.name, Reshape(layer.output.shape), (node.inputs[index],), node.outputs)])
+    return True
 
 
 def _join_reshapes(edit: Editor, node: Node) -> bool:

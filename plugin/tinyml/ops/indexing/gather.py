@@ -329,7 +329,7 @@ def gather(build: Builder, x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return build.add1(Gather(axis), [x, indices])
 
 
-quantizes("Gather", moves=True, keeps_scale=True)
+quantizes("Gather", "GatherElements", "GatherND", moves=True, keeps_scale=True)
 
 
 @onnx_op("Gather")
