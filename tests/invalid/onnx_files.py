@@ -239,10 +239,6 @@ def _format() -> dict[str, Made]:
         "scan_of_nothing": (
             file([helper.make_node("Scan", ["x"], ["y"], "node", num_scan_inputs=7, body=_body())], [1, 4])
             .SerializeToString(), "Scan"),
-        "scan_of_0_steps": (
-            file([helper.make_node("Slice", ["x", "e", "e"], ["z"]),
-                  helper.make_node("Scan", ["z"], ["y"], "node", num_scan_inputs=1, body=_body())],
-                 [1, 4], {"e": np.array([0])}).SerializeToString(), "have 0 steps"),
         "scan_of_two_lengths": (
             file([helper.make_node("Scan", ["x", "w"], ["y"], "node", num_scan_inputs=2, body=_body("a", "c"))],
                  [3, 4], {"w": ones(2, 4)}).SerializeToString(), "have 3, 2 steps"),
