@@ -78,7 +78,7 @@ def _report(
     layers: Batch, place: Place, name: str, why: str, seed: int, number: int, kind: str | None
 ) -> str:
     node = next(node for node in layers.graph.nodes if node.name == name)
-    tensors = [layers.graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs)]
+    tensors = [layers.graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs) if tensor]
     return (
         f"\nwrong on {place} ({Choices.of(number).goal}): {name}: {why}\n  {node.op}\n"
         + "".join(f"  {t.name}: {t.dtype.name} {t.shape} {_short(t)}\n" for t in tensors)

@@ -66,6 +66,15 @@ def test_one_token_writes_its_row_and_reads_what_is_there(form: str, tmp_path: P
     assert [state.tensor for state in made.graph.states] == list(STATES)
 
 
+@pytest.mark.parametrize("form", sorted({*FORMS} - {"where"}))
+def test_several_tokens_read_what_is_there(form: str, tmp_path: Path) -> None:
+    shape = Shape(form, groups=2, many=2, size=8, longest=20, steps=4)
+    made = check(shape, 7, tmp_path, runs=5)
+    (node,) = (n for n in made.graph.nodes if isinstance(n.op, Attention))
+    assert len(node.inputs) == POSITION + 1
+    assert not any(t.elements == shape.steps * shape.longest for t in made.graph.tensors.values())
+
+
 @pytest.mark.parametrize("number", range(RANDOM))
 def test_random_decoders(number: int, tmp_path: Path) -> None:
     random = np.random.default_rng([39, number])

@@ -93,7 +93,15 @@ def texts_of(shape: decoders.Shape, random: np.random.Generator) -> list[list[di
 
 @pytest.mark.parametrize(
     "form,steps",
-    [("grouped", 1), ("standard", 1), ("elements", 1), ("elements", 3), ("places", 1), ("where", 1)],
+    [
+        ("grouped", 1),
+        ("standard", 1),
+        ("standard", 3),
+        ("elements", 1),
+        ("elements", 3),
+        ("places", 1),
+        ("where", 1),
+    ],
 )
 def test_a_cache_of_bytes(form: str, steps: int, tmp_path: Path) -> None:
     shape = decoders.Shape(form, groups=2, many=2, size=16, longest=24, steps=steps, rotary=True)

@@ -28,6 +28,13 @@ def test_layers_on_the_host(number: int) -> None:
     assert tally.equal == COUNT
 
 
+def test_attention_on_the_host() -> None:
+    """With masks at run time, some of which hide all keys."""
+    tally = check(batch(18, 0, size=COUNT, kind="attention"), HOST, Choices.of(0))
+    assert not tally.wrong
+    assert set(tally.kernels) == {"tinyml_attention_s8", "tinyml_attention_f32"}
+
+
 def test_the_same_seed_gives_the_same_layers() -> None:
     one, two = batch(3, 5, size=10), batch(3, 5, size=10)
     assert one.graph.nodes == two.graph.nodes

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tests.random_layers.attention import attention_input, attention_layer
 from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.boxes import boxes_layer
 from tests.random_layers.loops import loops_layer
@@ -17,7 +18,7 @@ from tests.random_layers.recurrent import recurrent_layer
 from tests.random_layers.recurrent_float import recurrent_float_layer
 from tests.support.layer_kinds import as_kind, random_values
 from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
-from tinyml.ir import Array, Graph
+from tinyml.ir import Array, Graph, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.transpose import ConvTranspose
@@ -51,6 +52,7 @@ SHARES = {
     "usual_pools": 0.0,  # as networks that people train have them
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
+    "attention": 0.0,  # on bytes and floats, with masks, positions and biases
 }
 
 TYPES = {
@@ -94,12 +96,17 @@ def batch(seed: int, number: int, size: int = SIZE, kind: str | None = None) -> 
     graph = Graph("layers", {}, (), (), ())
     for index, kind in enumerate(map(str, kinds)):
         graph = _joined(graph, _layer(rng, kind, f"{kind}_{number}_{index}", once))
-    inputs = {name: random_values(rng, graph.tensors[name]) for name in graph.inputs}
+    inputs = {name: _input(rng, graph.tensors[name]) for name in graph.inputs}
     expected: dict[str, Array] = {}
     for node in graph.nodes:
-        values = [inputs.get(name, graph.tensors[name].data) for name in node.inputs]
+        values = [inputs.get(name, graph.tensors[name].data) if name else None for name in node.inputs]
         expected |= zip(node.outputs, node.op.evaluate(graph.layer(node), values), strict=True)
     return Batch(graph, inputs, expected)
+
+
+def _input(rng: np.random.Generator, tensor: Tensor) -> Array:
+    found = attention_input(rng, tensor)
+    return random_values(rng, tensor) if found is None else found
 
 
 def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
@@ -115,6 +122,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return blocked_layer(rng, name)
     if kind == "loops":
         return loops_layer(rng, name)
+    if kind == "attention":
+        return attention_layer(rng, name)
     if kind == "boxes":
         return boxes_layer(rng, name)
     made = Layers(rng)
