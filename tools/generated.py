@@ -110,6 +110,7 @@ COMMANDS: tuple[Command, ...] = (
             "docs/npu.md",
             "docs/features.md",
             "docs/decoders.md",
+            "docs/quantize.md",
             "samples/writer/README.rst",
         ),
         "memory plans or kernels: tables of figures in guides",
