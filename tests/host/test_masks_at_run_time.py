@@ -15,6 +15,8 @@ from onnx import TensorProto, helper
 
 from tests.support.transformers import Writer
 from tinyml import harness
+from tinyml.cost.assumptions import MOST_KEYS
+from tinyml.cost.estimate import errors_of
 from tinyml.ir import Array
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import ALL, MEAN, ZEROS, AttentionInt8
@@ -212,9 +214,9 @@ def quantised(form: Form, folder: Path) -> onnx.ModelProto:
     return quantize(folder / "real.onnx", Request(folder / "samples.npz", method="minmax")).model
 
 
-def compiled(model: onnx.ModelProto, folder: Path) -> Compiled:
+def compiled(model: onnx.ModelProto, folder: Path, target: str = "host") -> Compiled:
     onnx.save(model, folder / "model.onnx")
-    return compile_model(folder / "model.onnx", Options("m", "host"))
+    return compile_model(folder / "model.onnx", Options("m", target))
 
 
 def compare(model: onnx.ModelProto, made: Compiled, given: dict[str, Array], steps: float | None) -> None:
@@ -289,3 +291,12 @@ def test_what_may_not_hide_stays_apart(tmp_path: Path) -> None:
     made = compiled(model, tmp_path)
     assert not any(isinstance(layer.op, AttentionInt8) for layer in made.graph.layers())
     compare(model, made, samples(LITTLE, 2, 2), 1.01)
+
+
+@pytest.mark.parametrize("is_quantised,says", [(True, True), (False, False)])
+def test_the_estimate_names_its_run(is_quantised: bool, says: bool, tmp_path: Path) -> None:
+    """Attention on bytes skips hidden keys; attention on floats computes them."""
+    form = FORMS["integers"]
+    model = quantised(form, tmp_path) if is_quantised else attention(form)
+    made = compiled(model, tmp_path, "cortex-m4")
+    assert (MOST_KEYS in errors_of(made)) == says

@@ -12,6 +12,7 @@ from typing import Any
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import SAME_CODE
+from tinyml.cost.assumptions import assumption_of
 from tinyml.cost.error_bars import DOUBTFUL, find_bars
 from tinyml.cost.model import Code, CostModel, Speed, find_model
 from tinyml.cost.small_code import ratios
@@ -80,9 +81,11 @@ def errors_of(model: Compiled) -> str:
         return _unknown(found)
     small = "; for -Os scaled by the averages of five models" if "compile_flag" in model.summary else ""
     core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
+    assumption = assumption_of(model)
+    run = f"; {assumption}" if assumption else ""
     return (
         f"estimated, not counted{core}; instructions within {found.error:.0%} (true of 95 % of the layers "
-        f"held out: docs/COST_ERRORS.md), code within {costs.code.error:.0%} (docs/COSTS.md){small}"
+        f"held out: docs/COST_ERRORS.md), code within {costs.code.error:.0%} (docs/COSTS.md){small}{run}"
     )
 
 

@@ -1,0 +1,28 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Which run an estimate is for, where inputs decide how much a layer computes."""
+
+from __future__ import annotations
+
+from tinyml.ir import Layer
+from tinyml.ops.attention.attention_int8 import AttentionInt8
+from tinyml.ops.attention.heads import MASK, POSITION, Heads
+from tinyml.pipeline import Compiled, looped_layers
+
+MOST_KEYS = "attention is estimated for the run in which no mask hides a key and every earlier key is there"
+
+
+def assumption_of(model: Compiled) -> str:
+    """Empty if all runs take about the same."""
+    return MOST_KEYS if any(_varies(chosen.layer) for chosen in model.selected) else ""
+
+
+def _varies(layer: Layer) -> bool:
+    """Whether a layer skips keys that only a run tells; attention on floats computes those of a mask."""
+    op = layer.op
+    if (inside := looped_layers(layer)) is not None:
+        return any(_varies(chosen.layer) for chosen in inside[1])
+    if not isinstance(op, Heads):
+        return False
+    masked = isinstance(op, AttentionInt8) and layer.has_input(MASK)
+    return layer.has_input(POSITION) or (masked and not layer.input(MASK).is_constant)
