@@ -19,7 +19,7 @@ from tinyml.cost.assumptions import MOST_KEYS
 from tinyml.cost.estimate import errors_of
 from tinyml.ir import Array
 from tinyml.ops.attention.attention import Attention
-from tinyml.ops.attention.attention_int8 import ALL, MEAN, ZEROS, AttentionInt8
+from tinyml.ops.attention.attention_int8 import ALL, EARLIER, EVERY, MEAN, ONCE, ZEROS, AttentionInt8
 from tinyml.ops.attention.heads import BIAS, MASK
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import quantize
@@ -63,7 +63,8 @@ def wide(file: File, mask: str) -> str:
 
 
 def lowered(file: File, mask: str, low: float) -> str:
-    """(1 - mask) * low"""
+    """(1 - mask) * low; -inf times nothing is no number"""
+    low = low if np.isfinite(low) else LOWEST
     real = file.of("Cast", mask, to=TensorProto.FLOAT)
     return file.of("Mul", file.of("Sub", 1.0, real), low)
 
@@ -116,6 +117,31 @@ def causal_before(file: File, scores: str, mask: str) -> str:
     """As GPT-2: one mask replaces scores, the other is added."""
     kept = file.of("Where", CAUSAL, scores, LOWEST)
     return file.of("Add", kept, lowered(file, wide(file, mask), LOWEST))
+
+
+def hidden_twice(low: float) -> Callable[[File, str, str], str]:
+    """As OPT adds both masks up."""
+
+    def masked(file: File, scores: str, mask: str) -> str:
+        causal = file.fixed(np.where(CAUSAL, 0, low).astype(np.float32))
+        return file.of("Add", scores, file.of("Add", causal, lowered(file, wide(file, mask), low)))
+
+    return masked
+
+
+def causal_after(low: float) -> Callable[[File, str, str], str]:
+    """As GPT-Neo: the mask of later keys replaces what padding has lowered."""
+
+    def masked(file: File, scores: str, mask: str) -> str:
+        hidden = file.of("Add", scores, lowered(file, wide(file, mask), low))
+        return file.of("Where", CAUSAL, hidden, low)
+
+    return masked
+
+
+def behind(random: np.random.Generator) -> Array:
+    """Padding is before the first token, so that the first queries see no key."""
+    return (np.arange(STEPS) >= random.integers(2, STEPS // 2))[None]
 
 
 def a_little(file: File, scores: str, mask: str) -> str:
@@ -284,6 +310,37 @@ def test_a_query_that_sees_no_key(name: str, blind: str, tmp_path: Path) -> None
         assert np.unique(rows.reshape(STEPS, WIDTH), axis=0).shape[0] == 1  # the bias alone
     else:
         compare(model, made, given, 1.01)
+
+
+CAUSAL_TOO: dict[str, tuple[Form, tuple[str, str] | None, bool]] = {
+    "one_mask": ((INT, behind, causal_too), (MEAN, EVERY), True),
+    "causal_before": ((INT, behind, causal_before), (MEAN, ONCE), True),
+    "twice": ((INT, behind, hidden_twice(-1e4)), (ALL, ONCE), True),
+    "twice_lowest": ((INT, behind, hidden_twice(LOWEST)), (MEAN, ONCE), True),
+    "causal_after": ((INT, behind, causal_after(LOWEST)), (MEAN, EVERY), True),
+    "later_keys_level": ((INT, behind, causal_after(-1e4)), None, False),
+    "later_keys_gone": ((INT, behind, causal_after(-np.inf)), (MEAN, EARLIER), True),
+}
+"""Masks, what bytes compute where they hide all keys, and whether floats keep no matrix of scores."""
+
+
+@pytest.mark.parametrize("name", CAUSAL_TOO)
+def test_queries_in_front_of_the_first_token(name: str, tmp_path: Path) -> None:
+    """Their own keys are hidden, and so are later ones, perhaps twice: they compute what ONNX computes."""
+    form, wanted, in_floats = CAUSAL_TOO[name]
+    model = quantised(form, tmp_path)
+    made = compiled(model, tmp_path)
+    forms = [
+        (layer.op.blind, layer.op.blind_keys)
+        for layer in made.graph.layers()
+        if isinstance(layer.op, AttentionInt8)
+    ]
+    assert forms == ([] if wanted is None else [wanted])
+    compare(model, made, samples(form, 3, 2), 1.01)
+    real = attention(form)
+    made = compiled(real, tmp_path)
+    assert any(isinstance(layer.op, Attention) for layer in made.graph.layers()) == in_floats
+    compare(real, made, samples(form, 3, 2), None)
 
 
 def test_what_may_not_hide_stays_apart(tmp_path: Path) -> None:

@@ -158,6 +158,9 @@ SOME[0, 2] = SOME[1, 5] = False
 """Some queries see no key."""
 FIRST = np.arange(40) < 22
 """Keys after these are padding."""
+LATE = np.stack([np.arange(40) > 17, np.arange(40) % 3 == 2])
+LATE[1, :30] = False
+"""Causal: many queries see no key."""
 GIVEN: list[tuple[str, tuple[int, ...], Array, dict[str, Any]]] = [
     ("keys", (2, 7, 40, 8, 4), FIRST, {}),
     ("keys_inverted", (2, 6, 40, 12, 5), FIRST[::-1], {"inverted": True}),
@@ -170,6 +173,7 @@ GIVEN: list[tuple[str, tuple[int, ...], Array, dict[str, Any]]] = [
     ("queries_of_heads", (2, 7, 9, 8, 4), SOME, {"mask_step": 9, "mask_starts": (63, 0)}),
     ("queries_inverted", (2, 7, 9, 8, 6), ~SOME[1], {"mask_step": 9, "inverted": True}),
     ("queries_causal", (2, 7, 9, 4, 4), SOME[1], {"mask_step": 9, "causal": True, "past": 2}),
+    ("late_keys_causal", (2, 39, 40, 4, 4), LATE, {"mask_starts": (40, 0), "causal": True, "past": 1}),
     ("table", (2, 7, 9, 8, 8), SOME[1], {"mask_step": 9, "table": STEPS, "scaled": Quant.per_tensor(0.1, 3)}),
 ]
 
@@ -228,6 +232,13 @@ CASES: list[Case] = [
         given(f"bytes_given_{name}_{blind}", size, mask, blind=blind, **more)
         for blind in ("zeros", "mean", "all")
         for name, size, mask, more in GIVEN
+    ),
+    *(
+        given(f"bytes_given_{name}_{blind}_{keys}", size, mask, blind=blind, blind_keys=keys, **more)
+        for blind in ("mean", "all")
+        for keys in ("earlier", "once")
+        for name, size, mask, more in GIVEN
+        if "causal" in more
     ),
     quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),

@@ -73,6 +73,25 @@ class Mask:
 
 
 @dataclass(frozen=True)
+class Blind:
+    """What a query computes that sees no key, and of which keys, as ``AttentionInt8`` has it; and in floats
+    what is left of the scores of keys that a mask hides."""
+
+    form: str
+    keys: str
+    low: float
+
+
+@dataclass(frozen=True)
+class Later:
+    """What happens, after a mask, to the scores of later keys, which count where a query sees none: a number
+    is added, or (``replaces``) takes their place."""
+
+    low: float
+    replaces: bool
+
+
+@dataclass(frozen=True)
 class Shown:
     """A tensor of bits whose element, in these rows, says whether a query sees a key, or (``inverted``) does
     not; and what a query computes that sees none."""
@@ -81,8 +100,7 @@ class Shown:
     rows: Rows
     inverted: bool
     past: int | None  # queries see no keys further than this after their own place
-    blind: str
-    low: float  # what becomes of the scores of hidden keys, in floats
+    blind: Blind
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,7 @@ class Scores:
     span: Span = Span()
     alike: bool = False  # all queries of a head see the keys that the first one does
     shown: Shown | None = None  # in place of masks that arrive at run time
+    later: Later | None = None  # of floats: None if later keys never count
     bias: str = ""  # of floats: what is added besides
     bias_rows: Rows = NO_ROWS
     keys: int = 0

@@ -10,9 +10,9 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType
-from tinyml.ops.attention.attention_int8 import ALL, MEAN, ZEROS
 from tinyml.ops.attention.heads import rows_of
 from tinyml.passes._attention_bits import Reach, cases_of
+from tinyml.passes._attention_blind import Step, blind_form
 from tinyml.passes._attention_masks import Mask, Shown, Span, causal_past
 from tinyml.passes.editor import Editor
 
@@ -22,10 +22,10 @@ class _Part:
     """What one mask hides, (heads, queries, keys)."""
 
     never: Array
-    low: float  # of what hides keys, the largest
     name: str = ""
     numbers: Array | None = None  # of the bits
     inverted: bool = False
+    values: tuple[Array, ...] = ()  # where no bit is set, and where all are; or constants
 
 
 def shown_keys(edit: Editor, masks: Sequence[Mask], span: Span) -> Shown | None:
@@ -49,14 +49,12 @@ def shown_keys(edit: Editor, masks: Sequence[Mask], span: Span) -> Shown | None:
     past = causal_past(~never[0]) if never.any() and np.all(never == never[0]) else None
     if rows is None or (never.any() and past is None):
         return None
-    return Shown(
-        first.name,
-        rows,
-        first.inverted,
-        past,
-        _blind(masks[-1], [part.low for part in found], span),
-        found[-1].low,
-    )
+    opened, closed = (0, -1) if first.inverted else (-1, 0)
+    steps = [
+        Step(mask, part.values[opened], part.values[closed]) for mask, part in zip(masks, found, strict=True)
+    ]
+    blind = blind_form(steps, never, span)
+    return None if blind is None else Shown(first.name, rows, first.inverted, past, blind)
 
 
 def _part(edit: Editor, mask: Mask, span: Span) -> _Part | None:
@@ -88,30 +86,19 @@ def _of_values(
     """``values`` of the mask where no bit is set, and where all are."""
     arrays = [_by_head(mask, array) for array in values]
     seen = [array != mask.flipped if mask.truth else array == 0 for array in arrays]
-    low = mask.low
     if not mask.truth:
         hidden = [array[~visible] for array, visible in zip(arrays, seen, strict=True)]
         low = max((float(lows.max()) for lows in hidden if lows.size), default=-np.inf)
         if not low <= span.hides:  # or not a number
             return None
     if numbers is None:
-        return _Part(~seen[0], low)
+        return _Part(~seen[0], values=tuple(arrays))
     without, set_ = seen
     opens, closes = bool(np.any(set_ & ~without)), bool(np.any(without & ~set_))
     if opens == closes or bool(np.any(set_ & without)):
         return None
-    return _Part(~(set_ | without), low, name, _by_head(mask, numbers), closes)
+    return _Part(~(set_ | without), name, _by_head(mask, numbers), closes, tuple(arrays))
 
 
 def _by_head(mask: Mask, array: Array) -> Array:
     return np.asarray(np.broadcast_to(array, mask.scores).reshape(-1, *mask.scores[-2:]))
-
-
-def _blind(last: Mask, lows: Sequence[float], span: Span) -> str:
-    """What is left of scores that are all lowered, or all replaced."""
-    if -np.inf in lows:
-        return ZEROS
-    if last.truth:
-        return MEAN
-    coarse = abs(lows[-1]) * 2.0**-23  # the step of float32
-    return MEAN if coarse > max(abs(span.low), abs(span.high)) else ALL

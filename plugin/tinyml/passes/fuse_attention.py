@@ -13,7 +13,7 @@ import numpy as np
 from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
-from tinyml.ops.attention.attention_int8 import ZEROS, AttentionInt8, has_form
+from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
 from tinyml.ops.attention.heads import MOST_HEADS, Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.cast import Cast
@@ -115,13 +115,15 @@ def _floats(
         **places,
         scale=scores.scale * softmax.beta * operands[0].factor * operands[1].factor,
         softcap=scores.softcap,
-        low=scores.low if shown is None else shown.low,
+        low=scores.low if shown is None else shown.blind.low,
         empty=bool(path.empty or (path.guarded and scores.masked_by)) and not scores.position,
         causal=scores.past is not None,
         past=scores.past or 0,
         mask_starts=rows.starts,
         mask_step=rows.step,
         inverted=scores.inverted if shown is None else shown.inverted,
+        later=0.0 if scores.later is None else scores.later.low,
+        later_replaces=scores.later is not None and scores.later.replaces,
         bias_starts=scores.bias_rows.starts,
         bias_step=scores.bias_rows.step,
     )
@@ -191,7 +193,7 @@ def _bytes(
         mask_step=0 if tables is None else places["keys"],
     )
     if shown is not None:
-        return _shown(edit, op, shown, bool(path.empty or path.guarded), new)
+        return _shown(edit, op, shown, new)
     if tables is not None:
         return op, (edit.constant(f"{second.name} visible", tables).name,)
     return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
@@ -205,15 +207,16 @@ def _shared(visible: Array) -> tuple[Array, tuple[int, ...]]:
 
 
 def _shown(
-    edit: Editor, op: AttentionInt8, shown: Shown, zeros: bool, new: list[Node]
+    edit: Editor, op: AttentionInt8, shown: Shown, new: list[Node]
 ) -> tuple[AttentionInt8, tuple[str, ...]]:
-    """With the bits that say which keys are seen; ``zeros``: nothing comes of a query that sees none."""
+    """With the bits that say which keys are seen."""
     masked = replace(
         op,
         mask_starts=shown.rows.starts,
         mask_step=shown.rows.step,
         inverted=shown.inverted,
-        blind=ZEROS if zeros else shown.blind,
+        blind=shown.blind.form,
+        blind_keys=shown.blind.keys,
     )
     return masked, (_bits(edit, shown, new),)
 

@@ -34,6 +34,12 @@ def bias_inside(layer: Layer[Attention]) -> bool:
     return plain and rows.fit(bias.elements, op.queries, op.keys)
 
 
+def later_known(layer: Layer[Attention]) -> bool:
+    """What lowers the scores of later keys is negative; keys are later by their places alone."""
+    op = layer.op
+    return op.later == 0.0 or (op.later < 0.0 and op.causal and not layer.has_input(POSITION))
+
+
 def mask_inside(layer: Layer[Attention]) -> bool:
     """The mask has a row for each query of each head, and an element for each key."""
     op = layer.op
@@ -50,13 +56,22 @@ class Attention(Heads):
 
     A position that arrives at run time, as in a decoder with a cache of keys and values, is added to
     ``past``: later keys are not read. A query that sees no key then gives zeros; one that a mask of floats
-    hides from all the keys it sees gives NaN, as in ONNX, unless ``empty``.
+    hides from all the keys it sees gives NaN, as in ONNX, unless ``empty``. Where numbers hide keys, not
+    -inf, a query that sees none computes with those that are hidden least, of which some may be later ones.
 
     Results differ from those of the operators apart by the order of additions: by less than 1e-5 of the
     largest value.
     """
 
-    operands = (*Heads.operands, integers(POSITION), position_known, floats, mask_inside, bias_inside)
+    operands = (
+        *Heads.operands,
+        integers(POSITION),
+        position_known,
+        floats,
+        mask_inside,
+        bias_inside,
+        later_known,
+    )
     depends_on_cpu = True
     scale: float = 1.0
     softcap: float = 0.0
@@ -65,6 +80,8 @@ class Attention(Heads):
     empty: bool = False  # a query all of whose scores are -inf gives zeros
     mask_starts: tuple[int, ...] = ()
     mask_step: int = 0
+    later: float = 0.0  # added to the scores of later keys, which count where it is near what others have
+    later_replaces: bool = False  # it takes their place
     bias_starts: tuple[int, ...] = ()
     bias_step: int = 0
 
@@ -93,7 +110,12 @@ class Attention(Heads):
         if self.causal:
             hidden = self.hidden(position or 0)
             blind = np.asarray(hidden.all(axis=-1, keepdims=True))
+            with np.errstate(over="ignore"):
+                lowered = real(self.later) if self.later_replaces else scores + real(self.later)
             scores = np.where(hidden, -np.inf, scores)
+            if self.later:
+                counts = scores.max(axis=-1, keepdims=True) <= self.later / 2
+                scores = np.where(hidden & counts, lowered, scores)
         with np.errstate(invalid="ignore"):
             exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights = exps / exps.sum(axis=-1, keepdims=True)

@@ -29,7 +29,11 @@ from tinyml.ops.softmax.softmax import Softmax
 UNIT = Quant.per_tensor(1.0, 0)
 
 ZEROS, MEAN, ALL = "zeros", "mean", "all"
-"""What a query computes that sees no key: zeros, the mean of all values, or as if it saw all keys."""
+"""What a query computes that sees no key: zeros, the mean of values, or as if it saw keys."""
+
+EVERY, EARLIER, ONCE = "every", "earlier", "once"
+"""Which keys those are: all; those that are not later; those that are not both later and hidden, where what
+hides a key twice leaves it nothing beside others."""
 
 
 def bytes_everywhere(layer: Layer[AttentionInt8]) -> bool:
@@ -57,7 +61,7 @@ def mask_of_bools(layer: Layer[AttentionInt8]) -> bool:
     if len(op.mask_starts) not in (0, op.heads) or not op.mask_rows.fit(mask.elements, op.queries, op.keys):
         return False
     if mask.data is None:
-        return op.blind in (ZEROS, MEAN, ALL)
+        return op.blind in (ZEROS, MEAN, ALL) and op.blind_keys in (EVERY, EARLIER, ONCE)
     if not op.mask_starts and mask.elements != op.queries * op.keys:
         return False
     return op.mask_step == op.keys and not op.inverted and bool(op.masked(layer).any(axis=2).all())
@@ -70,7 +74,8 @@ class AttentionInt8(Heads):
 
     A position that arrives at run time is added to ``past``; the first query always sees a key. A mask says
     which keys each query sees, or (``inverted``) does not see: the same ones in all heads, unless it has a
-    place for each head. If it arrives at run time, a query may see none, and computes what ``blind`` says.
+    place for each head. If it arrives at run time, a query may see none, and computes what ``blind`` says
+    of the keys that ``blind_keys`` says.
     """
 
     operands = (
@@ -92,6 +97,7 @@ class AttentionInt8(Heads):
     mask_step: int = 0
     inverted: bool = False
     blind: str = ZEROS
+    blind_keys: str = EVERY
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(self.output_shape, DType.INT8),)
@@ -106,7 +112,7 @@ class AttentionInt8(Heads):
         if mask is None:
             weights = self._weights(scores, self.position(inputs) or 0)
         else:
-            weights = self._masked_weights(scores, self._visible(mask) & ~self.hidden())
+            weights = self._masked_weights(scores, self._visible(mask))
         (y,) = second.op.evaluate(second, [weights, v])
         return (self.placed(y),)
 
@@ -135,11 +141,15 @@ class AttentionInt8(Heads):
         y = Tensor("", scores.shape, DType.INT8, self.weights)
         return rows_by_table(self.plan, scores, y, -1, np.broadcast_to(hidden, scores.shape))
 
-    def _masked_weights(self, scores: Array, visible: Array) -> Array:
+    def _masked_weights(self, scores: Array, shown: Array) -> Array:
+        """``shown``: which keys the mask leaves."""
+        earlier = ~self.hidden()
+        visible = shown & earlier
         blind = ~visible.any(axis=2, keepdims=True)
         if self.blind == MEAN:
             scores = np.where(blind, np.int8(0), scores)
-        weights = self._by_table(scores, ~visible & ~blind)
+        instead = {EVERY: np.ones_like(earlier), EARLIER: earlier, ONCE: shown | earlier}[self.blind_keys]
+        weights = self._by_table(scores, ~np.where(blind, instead, visible))
         if self.blind == ZEROS:
             weights = np.where(blind, np.int8(self.weights.zero_point), weights)
         return weights

@@ -15,7 +15,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer
 from tinyml.ops.attention import attention_work
 from tinyml.ops.attention.attention import Attention
-from tinyml.ops.attention.attention_int8 import AttentionInt8, factors, has_form
+from tinyml.ops.attention.attention_int8 import EVERY, ONCE, AttentionInt8, factors, has_form
 from tinyml.ops.attention.heads import BIAS, MASK, POSITION, Heads, K, Q, V, layout, starts_table
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
@@ -25,8 +25,8 @@ from tinyml.ops.softmax import int8
 
 
 def unbiased(layer: Layer[Attention]) -> bool:
-    """There is no bias besides a mask."""
-    return not layer.has_input(BIAS)
+    """There is no bias besides a mask, and later keys never count."""
+    return not biased(layer)
 
 
 class AttentionFloat(Kernel[Attention]):
@@ -93,29 +93,36 @@ class AttentionFloat(Kernel[Attention]):
 
 
 def biased(layer: Layer[Attention]) -> bool:
-    """There is a bias besides a mask or a position."""
-    return layer.has_input(BIAS)
+    """There is a bias besides a mask or a position, or later keys count for a query that sees no other."""
+    return layer.has_input(BIAS) or layer.op.later != 0.0
 
 
 class AttentionBiased(AttentionFloat):
-    """The same with a bias besides a mask."""
+    """The same with a bias besides a mask, or with later keys that may count."""
 
     function = "tinyml_attention_biased_f32"
     sources = ("attention/attention_biased_f32.c",)
     constraints = (biased,)
 
     def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
-        raise NotPlayableError("the player has no attention with a bias besides a mask")
+        if layer.has_input(BIAS):
+            raise NotPlayableError("the player has no attention with a bias besides a mask")
+        raise NotPlayableError("the player has no attention with a mask besides a limit of later keys")
 
     def _bias(self, layer: Layer[Attention], sheet: Sheet) -> list[str]:
         op = layer.op
-        members = {
-            ".values": sheet.x(BIAS),
-            ".starts": sheet.table(
-                "bias_starts", np.asarray(op.bias_starts, np.int32), holds="for each head"
-            ),
-            ".step": op.bias_step,
-        }
+        members: dict[str, object] = {}
+        if layer.has_input(BIAS):
+            starts = np.asarray(op.bias_starts, np.int32)
+            members = {
+                ".values": sheet.x(BIAS),
+                ".starts": sheet.table("bias_starts", starts, holds="for each head"),
+                ".step": op.bias_step,
+            }
+        if op.later:
+            members[".later"] = sheet.number(op.later)
+        if op.later_replaces:
+            members[".later_replaces"] = "true"
         _structure(sheet, "const struct tinyml_attention_bias bias", members)
         return ["&bias"]
 
@@ -140,6 +147,11 @@ def given(layer: Layer[AttentionInt8]) -> bool:
     return layer.has_input(MASK) and not layer.input(MASK).is_constant
 
 
+def _blind_row(layer: Layer[AttentionInt8]) -> bool:
+    """Whether a query that sees no key needs a row of bytes that say which ones it computes with."""
+    return given(layer) and layer.op.blind_keys == ONCE
+
+
 class AttentionBytes(Kernel[AttentionInt8]):
     """Query by query; a row of scores, a query and the sums of an output are scratch."""
 
@@ -154,7 +166,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
 
     def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
         op = layer.op
-        return 4 * op.values + 2 * op.depth + op.keys
+        return 4 * op.values + 2 * op.depth + op.keys + _blind_row(layer) * op.keys
 
     def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
         return attention_work.bytes_one_by_one(layer)
@@ -218,6 +230,8 @@ class AttentionBytes(Kernel[AttentionInt8]):
             found[".inverted"] = "true"
         if not mask.is_constant:
             found[".blind"] = f"TINYML_ATTENTION_{op.blind.upper()}"
+            if op.blind_keys != EVERY:
+                found[".blind_keys"] = f"TINYML_ATTENTION_{op.blind_keys.upper()}"
         return found
 
     def _members(self, layer: Layer[AttentionInt8], sheet: Sheet) -> dict[str, object]:
@@ -293,7 +307,7 @@ class AttentionDsp(AttentionBytes):
     def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
         op = layer.op
         keys = -(-op.keys // 4) * 4
-        return 4 * max(op.depth, keys) + 2 * keys + op.values * keys
+        return 4 * max(op.depth, keys) + (2 + 2 * _blind_row(layer)) * keys + op.values * keys
 
     def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
         return attention_work.bytes_in_pairs(layer)
@@ -321,7 +335,7 @@ class AttentionMve(AttentionBytes):
     def scratch_bytes(self, layer: Layer[AttentionInt8], target: Target) -> int:
         op = layer.op
         keys = -(-op.keys // 16) * 16
-        return 4 * (keys + op.values) + keys + op.values * keys
+        return 4 * (keys + op.values) + keys + op.values * keys + _blind_row(layer) * op.keys
 
     def loop_counts(self, layer: Layer[AttentionInt8], target: Target) -> Work | None:
         return attention_work.bytes_in_vectors(layer)

@@ -23,6 +23,7 @@ struct rows {
 	uint32_t *columns; /* of two queries, then of their weights */
 	int8_t *scores[2];
 	int8_t *values; /* transposed */
+	uint8_t *blind; /* the keys of two queries that see none, if need be */
 	int32_t keys;   /* a multiple of four */
 };
 
@@ -295,9 +296,11 @@ ATTENTION_S8_INLINE void attention_dsp_head(const struct tinyml_attention_s8 *p,
 		const bool pair = i + 1 < at->queries;
 		const int8_t *const queries[2] = {q, pair ? q + at->q_step : q};
 		int8_t *const outputs[2] = {y, pair ? y + at->y_step : y};
-		const struct attention_s8_view first = attention_s8_look(at, mask, head, i);
+		const struct attention_s8_view first =
+			attention_s8_look(at, mask, head, i, rows->blind);
 		const struct attention_s8_view second =
-			pair ? attention_s8_look(at, mask, head, i + 1) : first;
+			pair ? attention_s8_look(at, mask, head, i + 1, &rows->blind[rows->keys])
+			     : first;
 		const int32_t seen =
 			mask != NULL && first.seen > second.seen ? first.seen : second.seen;
 		/* products of no element are not computed */
@@ -331,6 +334,7 @@ ATTENTION_S8_INLINE void attention_dsp_heads(const struct tinyml_attention_s8 *p
 	rows.scores[0] = (int8_t *)&rows.columns[p->at.depth > keys ? p->at.depth : keys];
 	rows.scores[1] = rows.scores[0] + keys;
 	rows.values = rows.scores[1] + keys;
+	rows.blind = (uint8_t *)&rows.values[p->at.values * keys];
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		attention_dsp_head(p, mask, t, &rows, h);
 	}

@@ -26,7 +26,7 @@ static int32_t attention_f32_seen(const struct tinyml_heads *at, int32_t past, i
 }
 
 /* Four products at a time, added in their order. */
-static float attention_f32_product(const float *a, const float *b, int32_t count)
+ATTENTION_F32_INLINE float attention_f32_product(const float *a, const float *b, int32_t count)
 {
 	float sum = 0.0f;
 	int32_t i = 0;
@@ -43,19 +43,18 @@ static float attention_f32_product(const float *a, const float *b, int32_t count
 	return sum;
 }
 
-/* exp of the scores of the keys that a query sees, in scratch; returns their sum, 0 if there is
- * none. `bias`: a number for each key, or NULL. */
-ATTENTION_F32_INLINE float attention_f32_exps(const struct tinyml_attention_f32 *p,
-					      const struct tinyml_attention_floats *t,
-					      const float *q, const float *k, const float *bias,
-					      int32_t mask, int32_t seen)
+/* Scores of keys `from` to `end` in scratch; returns the largest one, or `top` if that is larger.
+ * `bias`: a number for each key, or NULL. `later`: of later keys, or NULL. */
+ATTENTION_F32_INLINE float attention_f32_scores(const struct tinyml_attention_f32 *p,
+						const struct tinyml_attention_floats *t,
+						const float *q, const float *k, const float *bias,
+						const struct tinyml_attention_bias *later,
+						int32_t mask, int32_t from, int32_t end, float top)
 {
 	const uint8_t *visible = t->visible; /* a pack's may have any byte in place of a bool */
 	float *scores = t->scratch;
-	float sum = 0.0f;
-	float top = 0.0f;
 
-	for (int32_t j = 0; j < seen; j++) {
+	for (int32_t j = from; j < end; j++) {
 		float score = attention_f32_product(q, k, p->at.depth) * p->scale;
 
 		if (p->softcap != 0.0f) {
@@ -69,10 +68,32 @@ ATTENTION_F32_INLINE float attention_f32_exps(const struct tinyml_attention_f32 
 		} else if (visible != NULL && (visible[mask + j] == 0u) != p->inverted) {
 			score = p->low;
 		}
+		if (later != NULL) {
+			score = later->later_replaces ? later->later : score + later->later;
+		}
 		top = j == 0 || score > top ? score : top;
 		scores[j] = score;
 		k += p->at.k_step;
 	}
+	return top;
+}
+
+/* The same for keys after the `seen` ones. Seldom called. */
+__attribute__((noinline, unused)) static float
+attention_f32_later(const struct tinyml_attention_f32 *p, const struct tinyml_attention_bias *later,
+		    const struct tinyml_attention_floats *t, const float *q, const float *k,
+		    const float *bias, int32_t mask, int32_t seen, float top)
+{
+	return attention_f32_scores(p, t, q, &k[seen * p->at.k_step], bias, later, mask, seen,
+				    p->at.keys, top);
+}
+
+/* exp of scores in their place; returns their sum, 0 if there is none. */
+ATTENTION_F32_INLINE float attention_f32_exps(const struct tinyml_attention_f32 *p, float *scores,
+					      int32_t seen, float top)
+{
+	float sum = 0.0f;
+
 	if (p->empty && top < -FLT_MAX) {
 		return 0.0f;
 	}
@@ -143,20 +164,29 @@ ATTENTION_F32_INLINE void attention_f32_heads(const struct tinyml_attention_f32 
 
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		const float *q = &t->q[starts[0]];
-		const float *added = bias != NULL ? &bias->values[bias->starts[h]] : NULL;
+		const bool adds = bias != NULL && bias->values != NULL;
+		const float *added = adds ? &bias->values[bias->starts[h]] : NULL;
 		float *y = &t->y[starts[3]];
 		int32_t mask = p->mask_starts != NULL ? p->mask_starts[h] : 0;
 
 		for (int32_t i = 0; i < p->at.queries; i++) {
-			const int32_t seen = attention_f32_seen(&p->at, past, i);
-			const float sum =
-				attention_f32_exps(p, t, q, &t->k[starts[1]], added, mask, seen);
+			const float *k = &t->k[starts[1]];
+			int32_t seen = attention_f32_seen(&p->at, past, i);
+			float top =
+				attention_f32_scores(p, t, q, k, added, NULL, mask, 0, seen, 0.0f);
+
+			if (bias != NULL && bias->later < 0.0f && top <= bias->later * 0.5f) {
+				top = attention_f32_later(p, bias, t, q, k, added, mask, seen, top);
+				seen = p->at.keys;
+			}
+
+			const float sum = attention_f32_exps(p, t->scratch, seen, top);
 
 			attention_f32_values(p, t->scratch, &t->v[starts[2]], y, seen, sum);
 			q += p->at.q_step;
 			y += p->at.y_step;
 			mask += p->mask_step;
-			added = bias != NULL ? added + bias->step : NULL;
+			added = adds ? added + bias->step : NULL;
 		}
 		starts += 4;
 	}

@@ -23,6 +23,7 @@ struct rows {
 	int32_t *value_sums; /* what the zero point of weights adds to each output */
 	int8_t *scores;      /* then weights, with their zero point */
 	int8_t *values;      /* transposed */
+	uint8_t *blind;      /* the keys of a query that sees none, if need be */
 	int32_t keys;        /* a multiple of sixteen */
 };
 
@@ -282,7 +283,8 @@ ATTENTION_S8_INLINE void attention_mve_head(const struct tinyml_attention_s8 *p,
 				      attention_mve_sum(&rows->values[d * rows->keys], at->keys);
 	}
 	for (int32_t i = 0; i < at->queries; i++) {
-		const struct attention_s8_view view = attention_s8_look(at, mask, head, i);
+		const struct attention_s8_view view =
+			attention_s8_look(at, mask, head, i, rows->blind);
 		int32_t total;
 
 		attention_mve_scores(p, rows, q, k, view.seen);
@@ -303,6 +305,7 @@ ATTENTION_S8_INLINE void attention_mve_heads(const struct tinyml_attention_s8 *p
 	rows.value_sums = &rows.key_sums[rows.keys];
 	rows.scores = (int8_t *)&rows.value_sums[p->at.values];
 	rows.values = rows.scores + rows.keys;
+	rows.blind = (uint8_t *)&rows.values[p->at.values * rows.keys];
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		attention_mve_head(p, mask, t, &rows, h);
 	}

@@ -18,6 +18,7 @@ struct rows {
 	int32_t *sums; /* one for each element of a value */
 	int16_t *query;
 	int8_t *scores;
+	uint8_t *blind; /* the keys of a query that sees none, if need be */
 };
 
 /* The scores of the keys that a query sees. */
@@ -89,12 +90,14 @@ ATTENTION_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attention_s
 
 	rows.query = (int16_t *)&rows.sums[p->at.values];
 	rows.scores = (int8_t *)&rows.query[p->at.depth];
+	rows.blind = (uint8_t *)&rows.scores[p->at.keys];
 	for (int32_t h = 0; h < p->at.heads; h++) {
 		const int8_t *q = &t->q[starts[0]];
 		int8_t *y = &t->y[starts[3]];
 
 		for (int32_t i = 0; i < p->at.queries; i++) {
-			const struct attention_s8_view view = attention_s8_look(&p->at, mask, h, i);
+			const struct attention_s8_view view =
+				attention_s8_look(&p->at, mask, h, i, rows.blind);
 
 			for (int32_t d = 0; d < p->at.depth; d++) {
 				rows.query[d] = (int16_t)(q[d] - p->q_zero);

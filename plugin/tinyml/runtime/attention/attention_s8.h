@@ -38,12 +38,27 @@ ATTENTION_S8_INLINE bool attention_s8_visible(const struct attention_s8_view *vi
 	return view->row == NULL || (view->row[key] != 0u) != view->hidden;
 }
 
+/* Which keys are not both later and hidden, as bytes; returns how many. */
+__attribute__((noinline)) static int32_t
+attention_s8_once(uint8_t *row, const uint8_t *bytes, bool hidden, int32_t earlier, int32_t keys)
+{
+	int32_t count = 0;
+
+	for (int32_t j = 0; j < keys; j++) {
+		const bool visible = j < earlier || (bytes[j] != 0u) != hidden;
+
+		row[j] = visible ? 1u : 0u;
+		count += visible ? 1 : 0;
+	}
+	return count;
+}
+
 /* What query `query` of a head sees; without a mask all that `past` leaves it. Hidden keys at the
  * end are not seen at all.
  */
 ATTENTION_S8_INLINE struct attention_s8_view
 attention_s8_look(const struct tinyml_heads *at, const struct tinyml_attention_mask *mask,
-		  int32_t head, int32_t query)
+		  int32_t head, int32_t query, uint8_t *blind_row)
 {
 	const int32_t seen = attention_s8_seen(at, query);
 	struct attention_s8_view view = {.seen = seen, .count = seen};
@@ -61,9 +76,15 @@ attention_s8_look(const struct tinyml_heads *at, const struct tinyml_attention_m
 			}
 		}
 		if (count == 0 && mask->blind != TINYML_ATTENTION_ZEROS) {
-			end = at->keys;
+			end = mask->blind_keys == TINYML_ATTENTION_EARLIER ? seen : at->keys;
 			count = end;
 			view.level = mask->blind == TINYML_ATTENTION_MEAN;
+			if (mask->blind_keys == TINYML_ATTENTION_ONCE) {
+				count = attention_s8_once(blind_row, view.row, view.hidden, seen,
+							  end);
+				view.row = blind_row;
+				view.hidden = false;
+			}
 		}
 		view.row = count == end ? NULL : view.row;
 		view.seen = end;
@@ -80,7 +101,7 @@ ATTENTION_S8_INLINE void attention_s8_compact(const struct attention_s8_view *vi
 
 		for (int32_t j = 0; j < view->seen; j++) {
 			if (attention_s8_visible(view, j)) {
-				scores[count++] = scores[j];
+				scores[count++] = view->level ? 0 : scores[j];
 			}
 		}
 	} else if (view->level) {

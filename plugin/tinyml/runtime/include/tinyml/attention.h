@@ -59,6 +59,14 @@ enum tinyml_attention_blind {
 	TINYML_ATTENTION_ALL,  /* as if it saw all keys */
 };
 
+/** With which keys it does, as masks and the limit of later keys hide by numbers that may add up.
+ */
+enum tinyml_attention_blind_keys {
+	TINYML_ATTENTION_EVERY,
+	TINYML_ATTENTION_EARLIER, /* those that `past` leaves it */
+	TINYML_ATTENTION_ONCE,    /* those that are not both later and hidden */
+};
+
 /** Which keys a query sees of those that `past` leaves it. */
 struct tinyml_attention_mask {
 	const void *visible;   /* bytes: whether the query sees the key */
@@ -66,6 +74,7 @@ struct tinyml_attention_mask {
 	int32_t step;          /* from one query to the next; 0: all of them see the same keys */
 	bool inverted;         /* bytes say whether the key is hidden */
 	uint8_t blind;         /* enum tinyml_attention_blind */
+	uint8_t blind_keys;    /* enum tinyml_attention_blind_keys; ONCE needs working memory */
 };
 
 struct tinyml_attention_f32 {
@@ -79,11 +88,13 @@ struct tinyml_attention_f32 {
 	float low;     /* the score of a key that is not visible */
 };
 
-/** What is added to scores before a mask. */
+/** What is added to scores before a mask, and to those of later keys after it. */
 struct tinyml_attention_bias {
-	const float *values;
+	const float *values;   /* NULL: nothing is added before */
 	const int32_t *starts; /* for each head */
 	int32_t step;          /* from one query to the next */
+	float later;         /* later keys count where no score is above a half of this; 0: never */
+	bool later_replaces; /* it takes the place of their scores */
 };
 
 /** Queries, keys, values, outputs and working memory. */
