@@ -65,6 +65,7 @@ def case(
 
 
 SHORT = np.array([3, 5], np.int32)
+NONE = np.array([0, 4], np.int32)
 FUNCTIONS = {
     "RNN": ["Softsign"],
     "GRU": ["HardSigmoid", "ScaledTanh"],
@@ -79,6 +80,7 @@ CASES: list[Case] = [
     *(case(f"{op}_reverse", op, direction="reverse", states=True) for op in GATES),
     *(case(f"{op}_both_ways", op, directions=2, direction="bidirectional", states=True) for op in GATES),
     *(case(f"{op}_lengths", op, lengths=SHORT, directions=2, direction="bidirectional") for op in GATES),
+    *(case(f"{op}_no_steps", op, lengths=NONE, states=True) for op in GATES),
     *(case(f"{op}_clip", op, clip=0.3) for op in GATES),
     *(
         case(

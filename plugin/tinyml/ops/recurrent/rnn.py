@@ -98,6 +98,7 @@ class Recurrent(Op):
         cell = zeros.copy() if operands[C0] is None else given(operands, C0).copy()
         lengths = operands[LENGTHS]
         lengths = np.full(batches, steps) if lengths is None else np.minimum(lengths, steps)
+        h[lengths <= 0] = cell[lengths <= 0] = 0  # as in onnxruntime
         every = np.zeros((steps, batches, hidden), np.float32)
         step = CELLS[self.cell]
         for n in range(batches):

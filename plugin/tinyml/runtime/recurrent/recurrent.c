@@ -37,6 +37,12 @@ void tinyml_recurrent_run(const struct tinyml_recurrent *p, tinyml_cell cell)
 		int32_t length = p->lengths != NULL ? p->lengths[n] : p->steps;
 
 		length = length > p->steps ? p->steps : length;
+		if (length <= 0) { /* as in onnxruntime: no initial state either */
+			memset(h, 0, row);
+			if (c != NULL) {
+				memset(c, 0, row);
+			}
+		}
 		for (int32_t s = 0; s < p->steps; s++) {
 			const int32_t t = p->reverse && s < length ? length - 1 - s : s;
 
