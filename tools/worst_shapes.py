@@ -108,6 +108,13 @@ def reason(one: ShapeCount, shaped: Shaped) -> str:
             f"a filter takes {spent} instructions at four windows, {spent / (4 * products):.1f} for each "
             f"multiplication: {FEW_VECTOR * vectors} to load and multiply, the others to rescale and store"
         )
+    if "_depthwise_" in one.kernel:
+        return f"the channel is copied with its padding, and an output has only {products} multiplications"
+    if "_few_" in one.kernel:
+        return (
+            f"an output has {products} multiplications, in {kernel[0]} rows that are walked one by one; "
+            "windows with padding are copied"
+        )
     if shaped.op.groups > 1:
         blocks = "pairs of filters" if one.kernel.endswith("s16") else "blocks of four filters"
         return (

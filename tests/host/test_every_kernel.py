@@ -24,7 +24,7 @@ from tests.support.layer_kinds import KINDS, REAL, as_kind, random_values, same
 from tests.support.weighted_layers import Layers, sampled
 from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
-from tinyml.ir import Array, Graph, Op
+from tinyml.ir import Array, Graph, Node, Op
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
@@ -40,6 +40,7 @@ HOST = find_target("host")
 
 
 def accepted(graph: Graph, candidate: Kernel[Any], op: type[Op]) -> Graph:
+    graph = replace(graph, nodes=tuple(map(preferring_few, graph.nodes)))
     nodes = [n for n in graph.nodes if type(n.op) is op and candidate.refusal(graph.layer(n)) is None]
     names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
     return replace(
@@ -49,6 +50,11 @@ def accepted(graph: Graph, candidate: Kernel[Any], op: type[Op]) -> Graph:
         inputs=tuple(name for name in graph.inputs if name in names),
         outputs=tuple(node.outputs[0] for node in nodes),
     )
+
+
+def preferring_few(node: Node) -> Node:
+    """The same layer, which kernels for few filters accept too."""
+    return replace(node, op=replace(node.op, few=True)) if isinstance(node.op, Conv) else node
 
 
 def pairs() -> Iterator[tuple[type[Op], Kernel[Any]]]:

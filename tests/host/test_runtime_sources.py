@@ -139,7 +139,9 @@ def test_no_circle_of_includes() -> None:
 
 CORES = {
     "any": set(TARGETS),
+    "any without DSP": {name for name, target in TARGETS.items() if not target.dsp},
     "DSP": {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"},
+    "DSP without Helium": {"cortex-m4", "cortex-m7", "cortex-m33"},
     "Arm without DSP": {"cortex-m0", "cortex-m3", "cortex-m33-nodsp"},
     "Helium": {"cortex-m55", "cortex-m85"},
     "Helium, computers": {"cortex-m55", "cortex-m85", "host"},

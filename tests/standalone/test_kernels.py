@@ -89,6 +89,26 @@ WEIGHTED = {
         )
         for groups, ins, outs in ((16, 3, 1), (8, 2, 3), (6, 1, 2), (32, 2, 1))
     },
+    **{  # by kernels without columns: rows of windows of every length, few and many windows without padding
+        f"few_{'x'.join(map(str, kernel))}_{ins}_to_{outs}": Weighted(
+            Conv(strides, dilations, pads=pads, groups=groups, clamp=clamp, few=True),
+            (batches, *extents, ins),
+            (outs, *kernel, ins // groups),
+        )
+        for ins, outs, kernel, extents, strides, dilations, pads, groups, batches, clamp in (
+            (1, 1, (3, 3), (5, 9), (1, 1), (1, 1), SAME, 1, 1, RELU),
+            (2, 1, (3, 3), (6, 11), (2, 2), (1, 1), (0, 0, 1, 1), 1, 2, (-np.inf, np.inf)),
+            (3, 2, (1, 1), (3, 7), (1, 1), (1, 1), (0, 0, 0, 0), 1, 1, (-1.0, 1.0)),
+            (1, 1, (2, 5), (4, 9), (1, 1), (1, 1), (0, 0, 0, 0), 1, 1, (-np.inf, np.inf)),
+            (5, 3, (3, 2), (7, 6), (1, 1), (2, 1), (2, 1, 2, 1), 1, 2, RELU),
+            (4, 1, (3, 1), (5, 8), (1, 1), (1, 2), SAME, 1, 1, (-np.inf, np.inf)),
+            (64, 1, (1, 1), (2, 5), (1, 1), (1, 1), (0, 0, 0, 0), 1, 1, (-np.inf, np.inf)),
+            (2, 3, (5, 5), (3, 3), (1, 1), (1, 1), (2, 2, 2, 2), 1, 1, (-np.inf, 0.5)),
+            (9, 6, (3, 3), (5, 6), (1, 1), (1, 1), SAME, 3, 1, RELU),
+            (12, 4, (3, 3), (6, 7), (2, 1), (1, 1), SAME, 4, 2, (-np.inf, np.inf)),
+            (48, 48, (1, 1), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), 16, 1, (-np.inf, np.inf)),
+        )
+    },
     "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
     "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
     # weights of -128 beside negative ones: in some pairs of filters, in many, in all of them
@@ -298,8 +318,12 @@ CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case
             ALIGNED_DENSE,
             ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("),
         ),
-        ("qemu-cortex-m4", CONVOLUTIONS, ("tinyml_conv_pairs_s8(", "tinyml_conv_pairs_corrected_s8(")),
-        ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(",)),
+        (
+            "qemu-cortex-m4",
+            CONVOLUTIONS,
+            ("tinyml_conv_pairs_s8(", "tinyml_conv_pairs_corrected_s8(", "tinyml_conv_few_dsp_s8("),
+        ),
+        ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(", "tinyml_conv_few_mve_s8(")),
     ],
     ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m4", "conv-qemu-cortex-m55"],
 )

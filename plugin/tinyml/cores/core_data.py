@@ -46,6 +46,14 @@ def measured(target: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@cache
+def loops(target: str) -> Any:
+    """Figures of the loops of kernels: those of a core's estimates, where it chooses by others too."""
+    file = data_file(SAME_CHOICES.get(target, target))
+    path = file if file.is_file() else data_file(PLAIN)
+    return json.loads(path.read_text(encoding="utf-8"))["instructions"].get("loops", {})
+
+
 def linked_bytes(target: str, functions: Iterable[str]) -> int:
     """What the linker keeps for these functions; shared parts count once, unknown functions nothing."""
     sizes, pieces = _code(target)

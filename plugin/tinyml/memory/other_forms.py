@@ -9,8 +9,10 @@ channels are also fewer groups with zeros among their weights.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
@@ -35,6 +37,14 @@ Choose = Callable[[Graph], Sequence[Selected]]
 """Selects the kernels of a graph."""
 
 
+class Rival(NamedTuple):
+    """Another form of a layer, which saves so many instructions."""
+
+    saved: float
+    selected: Selected
+    form: Form
+
+
 def with_other_forms(
     graph: Graph,
     chosen: Sequence[Selected],
@@ -50,27 +60,48 @@ def with_other_forms(
     allowed.
     """
     forms = [list(_forms(graph.layer(node), node)) for node in graph.nodes]
-    best: dict[int, tuple[float, Selected, Form]] = {}
+    found: dict[int, list[Rival]] = {}
     spent = [_spent(one, target) for one in chosen] if any(forms) else []
     for number in range(max(map(len, forms), default=0)):
-        others = {step: found[number] for step, found in enumerate(forms) if number < len(found)}
+        others = {step: some[number] for step, some in enumerate(forms) if number < len(some)}
         rivals = choose(_in_place(graph, others))
         for step, form in others.items():
             now, then = spent[step], _spent(rivals[step], target)
-            least = best[step][0] if step in best else CLEARLY * (now or 0)
             then = None if then is None else then * (1 + AN_ADDRESS * rivals[step].kernel.gathers)
-            if then is not None and then <= least and _bytes(rivals[step], target) <= room:
-                best[step] = then, rivals[step], form
-    if not best:
+            clearly = then is not None and then <= CLEARLY * (now or 0)
+            if then is not None and clearly and _bytes(rivals[step], target) <= room:
+                found.setdefault(step, []).append(Rival((now or 0) - then, rivals[step], form))
+    if not found:
         return None
-    saved = sum((spent[step] or 0) - then for step, (then, *_) in best.items())
-    mixed = [best[step][1] if step in best else one for step, one in enumerate(chosen)]
-    grown = code_bytes(mixed, target) - code_bytes(chosen, target)
     layers = zip(chosen, spent, strict=True)
     total = sum(weighted(ROUGH, work(one.layer)) if now is None else now for one, now in layers)
-    if not any_code and grown * total > 100 * saved * CODE_OF_A_PERCENT:
-        return None
-    return _in_place(graph, {step: form for step, (*_, form) in best.items()})
+    least = 0.0 if any_code else total / (100 * CODE_OF_A_PERCENT)
+    best = _worth_their_code(found, chosen, target, least)
+    return _in_place(graph, {step: one.form for step, one in best.items()}) if best else None
+
+
+def _worth_their_code(
+    found: Mapping[int, Sequence[Rival]], chosen: Sequence[Selected], target: Target, least: float
+) -> dict[int, Rival]:
+    """The rivals that save most, at least ``least`` instructions for each byte of code that they link.
+
+    While they save too little, the new kernel that saves least is left out.
+    """
+    left_out: set[str] = set()
+    while True:
+        best = {}
+        for step, rivals in found.items():
+            if some := [one for one in rivals if one.selected.kernel.name not in left_out]:
+                best[step] = max(some, key=lambda one: one.saved)
+        mixed = [best[step].selected if step in best else one for step, one in enumerate(chosen)]
+        grown = code_bytes(mixed, target) - code_bytes(chosen, target)
+        if grown * least <= sum(one.saved for one in best.values()):
+            return best
+        saved: defaultdict[str, float] = defaultdict(float)
+        for one in best.values():
+            saved[one.selected.kernel.name] += one.saved
+        known = {one.kernel.name for one in chosen}
+        left_out.add(min(saved, key=lambda name: (name in known, saved[name])))
 
 
 def _forms(layer: Layer, node: Node) -> Iterator[Form]:
@@ -90,8 +121,7 @@ def _in_place(graph: Graph, others: Mapping[int, Form]) -> Graph:
 
 def _spent(one: Selected, target: Target) -> float | None:
     """Instructions of a layer, by the loops of its kernel where these are described."""
-    figures = core_data.measured(target.name)["instructions"].get("loops", {})
-    found = by_loops(figures, one.kernel, one.layer, target)
+    found = by_loops(core_data.loops(target.name), one.kernel, one.layer, target)
     return instructions(one.kernel, one.layer, target) if found is None else found
 
 

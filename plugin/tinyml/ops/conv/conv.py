@@ -20,7 +20,7 @@ from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.conv.few import ConvFewHelium, ConvFewHeliumInt16
+from tinyml.ops.conv.few import ConvFew, ConvFewDsp, ConvFewHelium, ConvFewHeliumInt16
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import (
@@ -146,6 +146,8 @@ register_kernels(
     *cmsis_four_bits.CONV_KERNELS,
     *CONV_KERNELS,
     ConvFewHelium(),
+    ConvFewDsp(),
+    ConvFew(),
     ConvGroupsHelium(),
     ConvHelium(),
     ConvVector(),

@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.cores.targets import Target
-from tinyml.ir import Array, Layer
+from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv import few_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.few_lines import Lines, lines_of, one_row, walked
 from tinyml.ops.conv.grouped import played
 from tinyml.ops.conv.joined_groups import groups_of
+from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs
 from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.framework.work import Work
@@ -29,14 +30,89 @@ from tinyml.ops.weighted.records import (
     in_zero,
     int8_tensors,
     output_limits,
+    quantized_record,
     rounding,
     small_extents,
     symmetric_weights,
 )
-from tinyml.ops.weighted.walked import outputs_of
+from tinyml.ops.weighted.walked import outputs_of, windows_of
 from tinyml.ops.weighted.weighted import channel_multipliers
 
 STREAM = "for every filter: vectors of weights, then the bias, the multiplier and the shift"
+
+
+def plain_rows(layer: Layer[Convolution]) -> bool:
+    """Rows of windows are runs of the input: no dilation along rows."""
+    return layer.op.dilations[1] == 1 or layer.input(1).shape[2] == 1
+
+
+def few_filters(layer: Layer[Convolution]) -> bool:
+    """There are few filters, for which other kernels are known to take longer."""
+    return bool(getattr(layer.op, "few", False))
+
+
+class ConvFew(Kernel[Convolution]):
+    """Four windows times a filter, where they are in the input."""
+
+    name = "tinyml_conv_few_s8"
+    library = Library.PORTABLE
+    sources: ClassVar[tuple[str, ...]] = ("conv/conv_few_s8.c",)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        few_filters,
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.one_group,
+        small_extents,
+        plain_rows,
+    )
+    in_bands = True
+    multiple: ClassVar[int] = 1  # of weights that a row is filled up to
+
+    def runs_on(self, target: Target) -> bool:
+        return not target.dsp
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """Four windows, which are read in words; for the player, those of its kernel."""
+        own = 4 * layer.input(1).value[0].size + self.multiple - 1
+        return max(own, self.played(layer).scratch_bytes(layer, target))
+
+    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+        """What the player has instead."""
+        candidates = (ConvHalves(), ConvInt8())
+        return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        sheet.include("<tinyml/conv.h>")
+        filters = layer.input(1).value
+        rows = filters.reshape(*filters.shape[:2], -1)
+        filled = np.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[2] % self.multiple)))
+        members = quantized_record(layer, sheet, filters, filled)
+        name = sheet.record("struct tinyml_conv_few_s8", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return few_counts.in_place(windows_of(layer), outputs_of(layer), self.multiple)
+
+    def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        self.played(layer).play(layer, sheet)
+
+
+class ConvFewDsp(ConvFew):
+    """The same with DSP instructions, four elements of a row at a time."""
+
+    name = "tinyml_conv_few_dsp_s8"
+    sources = ("conv/conv_few_dsp_s8.c",)
+    multiple = 4
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp and not target.mve
+
+    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+        candidates = (ConvPairs(), ConvDsp(), ConvInt8())
+        return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
+
+    loop_counts = ConvFew.loop_counts
 
 
 class ConvFewHelium(Kernel[Convolution]):

@@ -6,11 +6,53 @@ from __future__ import annotations
 
 from tinyml.ops.conv.few_lines import Lines
 from tinyml.ops.framework.work import Work
-from tinyml.ops.weighted.walked import Windows, groups_of, times, together
+from tinyml.ops.weighted.walked import Outputs, Windows, groups_of, times, together
 
 WINDOWS = 4
 VECTOR = 16
 """Bytes."""
+
+
+def in_place(windows: Windows, made: Outputs, multiple: int) -> Work:
+    """conv_few_s8.h. ``multiple``: rows of weights are filled up to so many."""
+    rows, cols, channels = windows.rows, windows.cols, windows.in_c
+    row = cols.kernel * channels
+    filled = groups_of(row, multiple) * multiple
+    spare = groups_of(filled - row, channels)
+    begin = groups_of(cols.pad, cols.stride)
+    blocks = copied = padded = lines = 0
+    for start, (first, last) in zip(rows.starts, rows.spans, strict=True):
+        bottom = start + (rows.kernel - 1) * rows.dilation == rows.size - 1
+        room = cols.size - spare * bottom + cols.pad - cols.kernel
+        end = min(room // cols.stride + 1 if room >= 0 else 0, cols.out)
+        whole = (first, last) == (0, rows.kernel)
+        some = range(begin, end) if whole and end - begin >= WINDOWS else range(0)
+        blocks += groups_of(len(some), WINDOWS)
+        copied += cols.out - len(some)
+        for col in range(cols.out):
+            if col not in some:
+                padded += not (whole and cols.inside[col])
+                lines += (last - first) * (cols.spans[col][1] > cols.spans[col][0])
+    inside, apart = windows.batches * blocks, groups_of(windows.batches * copied, WINDOWS)
+    filters = (inside + apart) * windows.out_c
+    outputs = windows.batches * (WINDOWS * blocks + copied)
+    image = {
+        "rows of outputs": rows.out,
+        "windows copied": copied,
+        "words filled": padded * groups_of(rows.kernel * row, 4),
+        "windows filled": padded,
+        "lines copied": lines,
+        "bytes copied": lines * row,
+    }
+    walked = {
+        "calls": 1,
+        "blocks": inside + apart,
+        "filters": filters,
+        "rows": filters * rows.kernel,
+        "odd rows": filters * rows.kernel * (filled // multiple % 2) * (multiple > 1),
+        "steps": filters * rows.kernel * (filled // multiple),
+    }
+    return together(walked, times(windows.batches, image), made.of(outputs))
 
 
 def with_helium(windows: Windows, lines: Lines, lanes: int, size: int) -> Work:

@@ -243,6 +243,34 @@ void tinyml_conv_groups_mve_s8(const struct tinyml_conv_groups_mve_s8 *p, const 
 			       int8_t *y, void *scratch);
 
 /**
+ * int8 convolution with few filters: one group, weights without zero point, and no dilation along
+ * rows. Windows are multiplied where they are in the input. Weights are (out_c, kernel_h, kernel_w
+ * * in_c); the other tables have one entry per output channel, and the bias includes the zero
+ * points as in struct tinyml_conv_stream_s8. The scratch memory holds four windows.
+ */
+struct tinyml_conv_few_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once() */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift;
+};
+
+void tinyml_conv_few_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch);
+
+/** With DSP instructions. Rows of weights are filled up with zeros to whole words. The scratch
+ * memory holds three bytes more.
+ */
+void tinyml_conv_few_dsp_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y,
+			    void *scratch);
+
+/**
  * Convolution with few filters, or with groups of few channels, for cores with Helium, on int8 or
  * int16. Elements of a window are loaded from their offsets, from the input itself or from copies
  * of the lines that a row of outputs meets: `copied` bytes of each pixel, those of whole groups,
