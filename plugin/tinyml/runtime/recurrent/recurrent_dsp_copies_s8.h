@@ -38,25 +38,36 @@ static inline void recurrent_run_take(int16_t *to, const int8_t *x,
 		}
 		return;
 	}
-	for (int32_t fours = count >> 2; fours != 0; fours--) {
-		int32_t a, b, c;
+	/* clang-format off */
+#define FOUR                                                                                       \
+	"ldr %2, [%3], #4\n\t"                                                                     \
+	"sxtb16 %0, %2\n\t"                                                                        \
+	"sxtb16 %1, %2, ror #8\n\t"                                                                \
+	"pkhbt %2, %0, %1, lsl #16\n\t"                                                            \
+	"pkhtb %0, %1, %0, asr #16\n\t"                                                            \
+	"strd %2, %0, [%4], #8\n\t"
+	/* clang-format on */
+	int32_t a, b, c;
 
-		/* clang-format off */
-		__asm__ volatile("ldr %2, [%3], #4\n\t"
-			"sxtb16 %0, %2\n\t"
-			"sxtb16 %1, %2, ror #8\n\t"
-			"pkhbt %2, %0, %1, lsl #16\n\t"
-			"pkhtb %0, %1, %0, asr #16\n\t"
-			"strd %2, %0, [%4], #8\n\t"
-			: "=&r"(a), "=&r"(b), "=&r"(c), "+r"(x), "+r"(to) : : "memory");
-		/* clang-format on */
+	if ((count & 4) != 0) {
+		__asm__ volatile(FOUR
+				 : "=&r"(a), "=&r"(b), "=&r"(c), "+r"(x), "+r"(to)
+				 :
+				 : "memory");
 	}
+	for (int32_t eights = count >> 3; eights != 0; eights--) {
+		__asm__ volatile(FOUR FOUR
+				 : "=&r"(a), "=&r"(b), "=&r"(c), "+r"(x), "+r"(to)
+				 :
+				 : "memory");
+	}
+#undef FOUR
 	for (int32_t rest = count & 3; rest != 0; rest--) {
 		*to++ = *x++;
 	}
 }
 
-static inline void recurrent_run_give(int8_t *y, const int16_t *h, int32_t count)
+static __attribute__((noinline)) void recurrent_run_give(int8_t *y, const int16_t *h, int32_t count)
 {
 	/* clang-format off */
 #define FOUR                                                                                       \
@@ -98,20 +109,58 @@ static inline int32_t recurrent_run_saturate8(int32_t x)
 
 struct own {
 	struct unit unit;
+	int32_t ahead;       /* elements from the state's copy to where its loop ends */
+	int32_t whole;       /* cells in fours */
+	int32_t others;      /* cells after them */
+	uint32_t at[PLACES]; /* addresses of places */
 };
 
-static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p,
-					 const recurrent_run_element *x)
+/* Where the products of a copy are computed; returns how many elements the loop's end is ahead. */
+static __attribute__((noinline)) int32_t recurrent_dsp_products(struct products *to,
+								const uint32_t *at, int32_t padded)
 {
-	own->unit.scale = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
-	own->unit.x = x;
-	own->unit.x_again = recurrent_dsp_unit_again(recurrent_run_padded(p->inputs));
-	own->unit.h_again = recurrent_dsp_unit_again(recurrent_run_padded(p->hidden));
-	own->unit.x_entry = recurrent_dsp_unit_entry(recurrent_run_padded(p->inputs));
-	own->unit.h_entry = recurrent_dsp_unit_entry(recurrent_run_padded(p->hidden));
-	own->unit.tanh = (struct curve){0x2000u, &tinyml_tanh_steps_s16[256], CURVE_BITS};
-	own->unit.logistic = own->unit.tanh;
-	own->unit.logistic.add = 0x20002000u;
+	const int32_t fours = padded >> 2;
+	const int32_t odd = fours & 1;
+	const int32_t eights = (fours - 1) >> 1;
+	const int32_t laps = eights > EIGHTS ? (eights - 1) / EIGHTS : 0;
+	const int32_t last = eights - EIGHTS * laps;
+
+	to->first = at[odd != 0 ? X_FOUR - X_EIGHT : 0];
+	to->rest =
+		at[X_END - X_EIGHT] - (uint32_t)(EIGHT_BYTES * last + (last > 1 ? BACK_BYTES : 0));
+	to->entry = laps != 0 ? at[X_LOOP - X_EIGHT] : to->rest;
+	return (odd != 0 ? 4 : 8) + 8 * EIGHTS * laps;
+}
+
+static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p,
+					 recurrent_run_element *x)
+{
+	struct unit *const unit = &own->unit;
+	const int32_t inputs = recurrent_run_padded(p->inputs);
+	const int32_t hidden = recurrent_run_padded(p->hidden);
+	recurrent_run_element *const masked = x + inputs + 2 * hidden; /* as in struct run */
+
+	recurrent_dsp_unit_places(own->at);
+	unit->scale = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
+	unit->x.copy = x;
+	unit->x.end = x + recurrent_dsp_products(&unit->x, &own->at[X_EIGHT], inputs);
+	own->ahead = recurrent_dsp_products(&unit->h, &own->at[H_EIGHT], hidden);
+	unit->tanh = (struct curve){0x4000u, &tinyml_tanh_steps_s16[256], CURVE_BITS};
+	unit->logistic = unit->tanh;
+	unit->logistic.add = 0x40004000u;
+	own->whole = p->hidden & -4;
+	own->others = p->hidden & 3;
+	unit->then = own->at[THEN_RETURN];
+	unit->cells.start = 1 << (14 + p->cell_bits);
+	unit->cells.bits = p->cell_bits;
+	unit->cells.fresh = own->at[BECOMES_CELLS];
+	unit->cells.logistic = own->at[BECOMES_LOGISTIC];
+	unit->cells.to = unit->cells.gates;
+	unit->states.becomes = own->at[p->again != NULL ? BECOMES_RESET : BECOMES_TANH];
+	unit->states.then = own->at[THEN_RENEW];
+	unit->states.update = masked;
+	unit->states.masked = masked + hidden;
+	unit->states.end = masked + hidden + own->ahead;
 }
 
 #endif /* TINYML_RECURRENT_DSP_COPIES_S8_H_ */

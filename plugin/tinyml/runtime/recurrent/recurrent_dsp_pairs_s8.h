@@ -7,7 +7,6 @@
 #ifndef TINYML_RECURRENT_DSP_PAIRS_S8_H_
 #define TINYML_RECURRENT_DSP_PAIRS_S8_H_
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -29,15 +28,6 @@
 	}
 PRODUCT(bb)
 PRODUCT(tt)
-PRODUCT(tb)
-
-static inline __attribute__((always_inline)) int32_t recurrent_dsp_pairs_product(bool top,
-										 uint32_t a,
-										 uint32_t b,
-										 int32_t sum)
-{
-	return top ? recurrent_dsp_pairs_tt(a, b, sum) : recurrent_dsp_pairs_bb(a, b, sum);
-}
 
 static inline uint32_t recurrent_dsp_pairs_pair(int32_t bottom, int32_t top)
 {
@@ -56,30 +46,18 @@ static inline int32_t recurrent_dsp_pairs_output(const struct scale *to, int32_t
 	return y;
 }
 
-/* tanh of one int16. `bits` has 2^7 in the low half; the share of a step goes into the high half.
- */
-static inline __attribute__((always_inline)) int32_t
-recurrent_dsp_pairs_curve(const int32_t *middle, int32_t *bits, int32_t x)
-{
-	const int32_t pair = middle[x >> 7];
-	int32_t sum;
-
-	__asm__("bfi %0, %1, #16, #7" : "+r"(*bits) : "r"(x));
-	__asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(pair), "r"(*bits), "r"(1 << 6));
-	return sum >> 7;
-}
-
-static inline uint32_t recurrent_dsp_pairs_load(const int16_t *from)
+/* The next two. */
+static inline uint32_t recurrent_dsp_pairs_load(const int16_t **from)
 {
 	uint32_t pair;
 
-	memcpy(&pair, from, sizeof(pair));
+	__asm__ volatile("ldr %0, [%1], #4" : "=r"(pair), "+r"(*from) : : "memory");
 	return pair;
 }
 
-static inline void recurrent_dsp_pairs_store(int16_t *to, uint32_t pair)
+static inline void recurrent_dsp_pairs_store(int16_t **to, uint32_t pair)
 {
-	memcpy(to, &pair, sizeof(pair));
+	__asm__ volatile("str %1, [%0], #4" : "+r"(*to) : "r"(pair) : "memory");
 }
 
 /* Two results of recurrent_dsp_pairs_output() as int8. */
@@ -99,48 +77,21 @@ static inline uint32_t recurrent_dsp_pairs_outputs(const struct scale *to, int32
 					 recurrent_dsp_pairs_output(to, second));
 }
 
-/* Cells in fours, then what is left, which is copied so that it is four too. */
-struct span {
-	int16_t *c;
-	int16_t *end;       /* of the next states */
-	int16_t last[ROWS]; /* of the second span */
-};
-
-/* The cells that have no other three. */
-static inline int32_t recurrent_dsp_pairs_whole(const struct run *run)
+/* The cells that have no other three: a copy of them, so that they are four. */
+static inline void recurrent_dsp_pairs_begin(int16_t *last, const struct run *run)
 {
-	return run->p->hidden & -ROWS;
-}
-
-static inline void recurrent_dsp_pairs_first(struct span *span, const struct run *run)
-{
-	span->c = run->c;
-	span->end = run->next + recurrent_dsp_pairs_whole(run);
-}
-
-/* From the first span to the second one; false if there is no other. */
-static inline bool recurrent_dsp_pairs_more(struct span *span, const struct run *run)
-{
-	int16_t *const end = run->next + run->hidden;
-
-	if (span->end == end) {
-		return false;
-	}
-	memset(span->last, 0, sizeof(span->last));
-	for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
-		span->last[i % ROWS] = run->c[i];
+	memset(last, 0, ROWS * sizeof(*last));
+	for (int32_t i = run->own.whole; i < run->p->hidden; i++) {
+		last[i % ROWS] = run->c[i];
 		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
 	}
-	span->c = span->last;
-	span->end = end;
-	return true;
 }
 
-/* What has become of the second span. */
-static inline void recurrent_dsp_pairs_keep(const struct span *span, const struct run *run)
+/* What has become of the copy. */
+static inline void recurrent_dsp_pairs_end(const int16_t *last, const struct run *run)
 {
-	for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
-		run->c[i] = span->last[i % ROWS];
+	for (int32_t i = run->own.whole; i < run->p->hidden; i++) {
+		run->c[i] = last[i % ROWS];
 		__asm__ volatile("" ::: "memory");
 	}
 }

@@ -19,216 +19,233 @@
 #include "recurrent_dsp_unit_s8.h"
 #include "recurrent_run_s8.h"
 
-/* Before the first gate of a step. */
-static inline struct unit *recurrent_dsp_first(struct run *run, int32_t becomes)
+/* The products of the state, whose copy is `h`. */
+static inline void recurrent_dsp_state(struct own *own, const int16_t *h)
 {
-	struct unit *const unit = &run->own.unit;
-
-	unit->h = run->h;
-	unit->w = run->p->w;
-	unit->becomes = becomes;
-	return unit;
+	own->unit.h.copy = h;
+	own->unit.h.end = h + own->ahead;
 }
 
-/* Gates are written to so many elements. */
-static inline void recurrent_dsp_write(struct unit *unit, int16_t *to, int32_t count)
+/* Before the first gate of a step. */
+static inline void recurrent_dsp_first(struct run *run)
 {
+	recurrent_dsp_state(&run->own, run->h);
+	run->own.unit.w = run->p->w;
+}
+
+/* So many gates, written one after the other. */
+static inline void recurrent_dsp_gates(struct unit *unit, uint32_t becomes, int16_t *to,
+				       int32_t count)
+{
+	unit->becomes = becomes;
 	unit->to = (uint32_t *)(void *)to;
 	unit->to_end = (uint32_t *)(void *)(to + count);
-}
-
-/* What steps of LSTM keep in registers. */
-struct lstm {
-	struct scale to;
-	const int32_t *middle; /* of the table of tanh */
-	int32_t tanh_bits;
-	int32_t bits;  /* integer bits of a cell */
-	int32_t start; /* a half of a cell's last bit, before a product loses `bits` */
-};
-
-/* One cell of a pair; the result is the state after a step, see recurrent_dsp_pairs_output(). */
-static inline __attribute__((always_inline)) int32_t recurrent_dsp_lstm(struct lstm *lstm, bool top,
-									const uint32_t *gates,
-									uint32_t fresh,
-									uint32_t cell, int32_t *c)
-{
-	const uint32_t in = gates[0], out = gates[2], forget = gates[4];
-	const int32_t new = recurrent_dsp_pairs_product(top, in, fresh, lstm->start) >> lstm->bits;
-	int32_t kept = recurrent_dsp_pairs_product(top, forget, cell, new);
-	int32_t h;
-
-	__asm__("ssat %0, #16, %1, asr #15" : "=r"(kept) : "r"(kept));
-	*c = kept;
-	h = (int32_t)((uint32_t)kept << lstm->bits);
-	__asm__("ssat %0, #16, %1, asr #3" : "=r"(h) : "r"(h));
-	h = recurrent_dsp_pairs_curve(lstm->middle, &lstm->tanh_bits, h);
-	h = top ? recurrent_dsp_pairs_tb(out, (uint32_t)h, HALF)
-		: recurrent_dsp_pairs_bb(out, (uint32_t)h, HALF);
-	return recurrent_dsp_pairs_output(&lstm->to, h >> 15);
+	recurrent_dsp_unit_gates(&unit->logistic);
 }
 
 static void recurrent_dsp_step_rnn(struct run *run)
 {
-	struct unit *const unit = recurrent_dsp_first(run, STATES);
-
-	recurrent_dsp_write(unit, run->next, run->hidden);
-	recurrent_dsp_unit_gate(unit);
+	recurrent_dsp_first(run);
+	recurrent_dsp_gates(&run->own.unit, run->own.at[BECOMES_STATES], run->next, run->hidden);
 }
 
-/* Two cells of LSTM, of four; `gates`: its input, output and forget gates, by fours. */
-static inline __attribute__((always_inline)) void
-recurrent_dsp_lstm_pair(struct lstm *lstm, const uint32_t *gates, uint32_t fresh, int16_t *cell,
-			int16_t *next)
+/* So many cells of LSTM. */
+static inline void recurrent_dsp_cells(struct run *run, int16_t *c, int32_t count)
 {
-	const uint32_t kept = recurrent_dsp_pairs_load(cell);
-	int32_t c[2], h[2];
+	struct cells *const cells = &run->own.unit.cells;
 
-	h[0] = recurrent_dsp_lstm(lstm, false, gates, fresh, kept, &c[0]);
-	h[1] = recurrent_dsp_lstm(lstm, true, gates, fresh, kept, &c[1]);
-	recurrent_dsp_pairs_store(cell, recurrent_dsp_pairs_pair(c[0], c[1]));
-	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_bytes(h[0], h[1]));
+	cells->c = c;
+	cells->next_end = cells->next + count;
+	recurrent_dsp_gates(&run->own.unit, run->own.at[BECOMES_LOGISTIC],
+			    (int16_t *)(void *)cells->gates, 3 * ROWS);
 }
 
 static void recurrent_dsp_step_lstm(struct run *run)
 {
-	struct lstm lstm = {run->own.unit.scale, &tinyml_tanh_steps_s16[256], 1 << 7,
-			    run->p->cell_bits, HALF * (1 << run->p->cell_bits)};
-	uint32_t gates[6];
-	struct span span;
-	struct unit *const unit = recurrent_dsp_first(run, TANH);
-	int16_t *next = run->next;
+	const int32_t whole = run->own.whole;
+	struct cells *const cells = &run->own.unit.cells;
 
-	unit->to_end = gates + 6;
-	recurrent_dsp_pairs_first(&span, run);
-	do {
-		for (int16_t *c = span.c; next != span.end; next += ROWS, c += ROWS) {
-			uint64_t fresh;
+	recurrent_dsp_first(run);
+	cells->next = run->next;
+	run->own.unit.then = run->own.at[THEN_LAST];
+	if (whole != 0) {
+		recurrent_dsp_cells(run, run->c, whole);
+	}
+	if (whole != run->hidden) {
+		int16_t last[ROWS];
 
-			unit->to = gates;
-			recurrent_dsp_unit_logistic(unit);
-			fresh = recurrent_dsp_unit_gate(unit);
-			recurrent_dsp_lstm_pair(&lstm, gates, (uint32_t)fresh, c, next);
-			recurrent_dsp_lstm_pair(&lstm, gates + 1, (uint32_t)(fresh >> 32), c + 2,
-						next + 2);
-		}
-	} while (recurrent_dsp_pairs_more(&span, run));
-	recurrent_dsp_pairs_keep(&span, run);
+		recurrent_dsp_pairs_begin(last, run);
+		recurrent_dsp_cells(run, last, ROWS);
+		recurrent_dsp_pairs_end(last, run);
+	}
 }
 
-/* Two of GRU's states after a step: their part of the update gate, the rest of the fresh ones. */
-static inline __attribute__((always_inline)) void recurrent_dsp_renew(const struct scale *to,
-								      uint32_t update,
-								      uint32_t fresh,
-								      int16_t *state, int16_t *next)
+/* So many of GRU's states after a step, in fours: their parts of the update gates, the rest of the
+ * fresh ones, which are in their place.
+ */
+static __attribute__((noinline)) void recurrent_dsp_renew(const struct scale *to,
+							  const int16_t *update, int16_t *c,
+							  int16_t *next, int32_t count)
 {
-	const uint32_t old = recurrent_dsp_pairs_load(state);
-	uint32_t rest; /* 2^15 less the update, which is not 0 */
-	int32_t first, second;
+	const int16_t *const end = next + count;
 
-	__asm__("usub16 %0, %1, %2" : "=r"(rest) : "r"(0x80008000u), "r"(update));
-	first = recurrent_dsp_pairs_bb(rest, fresh, recurrent_dsp_pairs_bb(update, old, HALF)) >>
-		15;
-	second = recurrent_dsp_pairs_tt(rest, fresh, recurrent_dsp_pairs_tt(update, old, HALF)) >>
-		 15;
-	recurrent_dsp_pairs_store(state, recurrent_dsp_pairs_pair(first, second));
-	recurrent_dsp_pairs_store(next, recurrent_dsp_pairs_outputs(to, first, second));
+	while (next != end) {
+		uint32_t u0, u1, f0, f1, old;
+
+		/* clang-format off */
+#define TWO(u, f)                                                                                  \
+	"ldr %[old], [%[c]]\n\t"                                                                   \
+	"smlabb r12, " u ", %[old], %[half]\n\t"                                                   \
+	"smlatt %[old], " u ", %[old], %[half]\n\t"                                                \
+	"usub16 " u ", %[one], " u "\n\t" /* 2^15 less the update, which is not 0 */               \
+	"smlabb r12, " u ", " f ", r12\n\t"                                                        \
+	"smlatt %[old], " u ", " f ", %[old]\n\t"                                                  \
+	"asr r12, r12, #15\n\t"                                                                    \
+	"asr %[old], %[old], #15\n\t"                                                              \
+	"smmlar " u ", r12, %[factor], %[zero]\n\t"                                                \
+	"smmlar " f ", %[old], %[factor], %[zero]\n\t"                                             \
+	"pkhbt r12, r12, %[old], lsl #16\n\t"                                                      \
+	"str r12, [%[c]], #4\n\t"                                                                  \
+	"pkhbt " u ", " u ", " f ", lsl #16\n\t"                                                   \
+	"ssat16 " u ", #8, " u "\n\t"
+		__asm__ volatile(
+			"ldrd %[u0], %[u1], [%[update]], #8\n\t"
+			"ldrd %[f0], %[f1], [%[next]]\n\t"
+			TWO("%[u0]", "%[f0]")
+			TWO("%[u1]", "%[f1]")
+			"strd %[u0], %[u1], [%[next]], #8\n\t"
+			: [u0] "=&r"(u0), [u1] "=&r"(u1), [f0] "=&r"(f0), [f1] "=&r"(f1),
+			  [old] "=&r"(old), [update] "+r"(update), [c] "+r"(c), [next] "+r"(next)
+			: [half] "r"(HALF), [one] "r"(0x80008000u), [factor] "r"(to->factor),
+			  [zero] "r"(to->zero)
+			: "r12", "cc", "memory");
+#undef TWO
+		/* clang-format on */
+	}
 }
 
-/* The update gates of all cells, then all reset gates: from `masked` to the end of `update`, which
- * are neighbours. */
-static inline struct unit *recurrent_dsp_gru_gates(struct run *run, int32_t becomes)
+/* The end of a step of GRU whose cells do not come in fours. */
+static void recurrent_dsp_states(struct run *run)
 {
-	struct unit *const unit = recurrent_dsp_first(run, becomes);
+	const struct scale *const to = &run->own.unit.scale;
+	const int32_t whole = run->own.whole;
+	int16_t last[ROWS];
 
-	recurrent_dsp_write(unit, run->masked, 2 * run->hidden);
-	recurrent_dsp_unit_logistic(unit);
-	return unit;
+	recurrent_dsp_renew(to, run->masked, run->c, run->next, whole);
+	recurrent_dsp_pairs_begin(last, run);
+	recurrent_dsp_renew(to, run->masked + whole, last, run->next + whole, ROWS);
+	recurrent_dsp_pairs_end(last, run);
 }
 
-/* Four of GRU's cells: the last gate, and their states after a step. */
-static inline __attribute__((always_inline)) void
-recurrent_dsp_gru_cells(struct unit *unit, const struct scale *to, const int16_t *update,
-			int16_t *state, int16_t *next)
+/* A step whose cells come in fours; `then`: what comes between all gates and the last ones. */
+static inline void recurrent_dsp_fours(struct run *run, enum place then)
 {
-	const uint64_t fresh = recurrent_dsp_unit_gate(unit);
+	struct unit *const unit = &run->own.unit;
 
-	recurrent_dsp_renew(to, recurrent_dsp_pairs_load(update), (uint32_t)fresh, state, next);
-	recurrent_dsp_renew(to, recurrent_dsp_pairs_load(update + 2), (uint32_t)(fresh >> 32),
-			    state + 2, next + 2);
+	recurrent_dsp_first(run);
+	unit->then = run->own.at[then];
+	unit->states.next = (uint32_t *)(void *)run->next;
+	unit->states.next_end = (uint32_t *)(void *)(run->next + run->hidden);
+	unit->states.c = run->c;
+	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
 }
 
 /* The reset gate is applied to the product of matrix and state. */
+static __attribute__((noinline)) void recurrent_dsp_odd_linear(struct run *run)
+{
+	struct unit *const unit = &run->own.unit;
+	const int32_t whole = run->own.whole;
+	int32_t last[ROWS];
+
+	recurrent_dsp_first(run);
+	unit->then = run->own.at[THEN_RETURN];
+	/* from `masked` to the end of `update`, which are neighbours */
+	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
+	if (whole != 0) {
+		recurrent_dsp_gates(unit, run->own.at[BECOMES_RESET], run->next, whole);
+	}
+	memset(last, 0, sizeof(last));
+	for (int32_t i = whole; i < run->p->hidden; i++) {
+		last[i % ROWS] = run->p->again[i];
+		__asm__ volatile("" ::: "memory"); /* no memcpy() */
+	}
+	unit->again = last;
+	recurrent_dsp_gates(unit, run->own.at[BECOMES_RESET], run->next + whole, ROWS);
+	recurrent_dsp_states(run);
+}
+
 static void recurrent_dsp_step_gru_linear(struct run *run)
 {
-	struct unit *const unit = recurrent_dsp_gru_gates(run, RESET);
-	const int16_t *update = run->masked;
-	const struct scale to = unit->scale;
-	int32_t last[ROWS];
-	struct span span;
-	int16_t *next = run->next;
+	struct unit *const unit = &run->own.unit;
 
 	unit->reset = run->masked + run->hidden;
 	unit->again = run->p->again;
-	recurrent_dsp_pairs_first(&span, run);
-	for (;;) {
-		for (int16_t *c = span.c; next != span.end;
-		     next += ROWS, c += ROWS, update += ROWS) {
-			recurrent_dsp_gru_cells(unit, &to, update, c, next);
-		}
-		if (!recurrent_dsp_pairs_more(&span, run)) {
-			break;
-		}
-		memset(last, 0, sizeof(last));
-		for (int32_t i = recurrent_dsp_pairs_whole(run); i < run->p->hidden; i++) {
-			last[i % ROWS] = run->p->again[i];
-			__asm__ volatile("" ::: "memory");
-		}
-		unit->again = last;
+	if (run->own.others == 0) {
+		recurrent_dsp_fours(run, THEN_GATES);
+	} else {
+		recurrent_dsp_odd_linear(run);
 	}
-	recurrent_dsp_pairs_keep(&span, run);
 }
 
-/* Two of GRU's states as the matrix reads them, in place of their reset gates. */
-static inline __attribute__((always_inline)) void
-recurrent_dsp_mask(const struct scale *to, const int16_t *state, int16_t *masked)
+/* So many of GRU's states as the matrix reads them, in fours, in place of their reset gates. */
+static __attribute__((noinline)) void recurrent_dsp_mask(const struct scale *to, const int16_t *c,
+							 int16_t *masked, int32_t count)
 {
-	const uint32_t reset = recurrent_dsp_pairs_load(masked);
-	const uint32_t old = recurrent_dsp_pairs_load(state);
-	const int32_t first = recurrent_dsp_pairs_bb(reset, old, HALF) >> 15;
-	const int32_t second = recurrent_dsp_pairs_tt(reset, old, HALF) >> 15;
+	const int16_t *const end = masked + count;
 
-	recurrent_dsp_pairs_store(masked, recurrent_dsp_pairs_outputs(to, first, second));
+	while (masked != end) {
+		uint32_t a, b, old;
+
+		/* clang-format off */
+#define TWO(x)                                                                                     \
+	"ldr %[old], [%[c]], #4\n\t"                                                               \
+	"smlabb r12, " x ", %[old], %[half]\n\t"                                                   \
+	"smlatt %[old], " x ", %[old], %[half]\n\t"                                                \
+	"asr r12, r12, #15\n\t"                                                                    \
+	"asr %[old], %[old], #15\n\t"                                                              \
+	"smmlar r12, r12, %[factor], %[zero]\n\t"                                                  \
+	"smmlar %[old], %[old], %[factor], %[zero]\n\t"                                            \
+	"pkhbt " x ", r12, %[old], lsl #16\n\t"                                                    \
+	"ssat16 " x ", #8, " x "\n\t"
+		__asm__ volatile("ldrd %[a], %[b], [%[masked]]\n\t"
+			TWO("%[a]")
+			TWO("%[b]")
+			"strd %[a], %[b], [%[masked]], #8\n\t"
+			: [a] "=&r"(a), [b] "=&r"(b), [old] "=&r"(old), [c] "+r"(c),
+			  [masked] "+r"(masked)
+			: [half] "r"(HALF), [factor] "r"(to->factor), [zero] "r"(to->zero)
+			: "r12", "memory");
+#undef TWO
+		/* clang-format on */
+	}
+}
+
+static __attribute__((noinline)) void recurrent_dsp_odd_gru(struct run *run)
+{
+	struct unit *const unit = &run->own.unit;
+	int16_t *const masked = run->masked + run->hidden;
+	const int32_t whole = run->own.whole;
+	int16_t last[ROWS];
+
+	recurrent_dsp_first(run);
+	unit->then = run->own.at[THEN_RETURN];
+	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
+	recurrent_dsp_mask(&unit->scale, run->c, masked, whole);
+	recurrent_dsp_pairs_begin(last, run);
+	recurrent_dsp_mask(&unit->scale, last, masked + whole, ROWS);
+	recurrent_dsp_state(&run->own, masked);
+	recurrent_dsp_gates(unit, run->own.at[BECOMES_TANH], run->next, run->hidden);
+	recurrent_dsp_states(run);
 }
 
 /* The reset gate is applied to the state, so all of them come first. */
 static void recurrent_dsp_step_gru(struct run *run)
 {
-	struct unit *const unit = recurrent_dsp_gru_gates(run, TANH);
-	const int16_t *update = run->masked;
-	int16_t *masked = run->masked + run->hidden, *next = run->next;
-	const struct scale to = unit->scale;
-	struct span span;
-
-	unit->h = masked;
-	recurrent_dsp_pairs_first(&span, run);
-	do {
-		const int16_t *const end = masked + (span.end - next);
-
-		next = span.end;
-		for (const int16_t *c = span.c; masked != end; masked += ROWS, c += ROWS) {
-			recurrent_dsp_mask(&to, c, masked);
-			recurrent_dsp_mask(&to, c + 2, masked + 2);
-		}
-	} while (recurrent_dsp_pairs_more(&span, run));
-	next = run->next;
-	recurrent_dsp_pairs_first(&span, run);
-	do {
-		for (int16_t *c = span.c; next != span.end;
-		     next += ROWS, c += ROWS, update += ROWS) {
-			recurrent_dsp_gru_cells(unit, &to, update, c, next);
-		}
-	} while (recurrent_dsp_pairs_more(&span, run));
-	recurrent_dsp_pairs_keep(&span, run);
+	if (run->own.others == 0) {
+		recurrent_dsp_fours(run, THEN_MASK);
+	} else {
+		recurrent_dsp_odd_gru(run);
+	}
 }
 
 void tinyml_rnn_dsp_s8(const struct tinyml_recurrent_s8 *p,

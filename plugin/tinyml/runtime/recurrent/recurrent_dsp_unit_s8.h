@@ -2,12 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Gates of four neighbouring cells, with DSP instructions: products with two rows in one int16
- * (pairs_s8.h), scaled, and the functions of the gates. Copies of input and state are int16, so
- * that no word of them is unpacked twice: 14 instructions for 16 products. */
+ * (pairs_s8.h), scaled, and the functions of the gates; for LSTM, the cells too. Copies of input
+ * and state are int16, so that no word of them is unpacked twice: 27 instructions for 32 products.
+ */
 
 #ifndef TINYML_RECURRENT_DSP_UNIT_S8_H_
 #define TINYML_RECURRENT_DSP_UNIT_S8_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tinyml/recurrent_s8.h>
@@ -20,12 +22,6 @@ struct scale {
 	int32_t zero;
 };
 
-/* What recurrent_dsp_unit_gate() makes of a gate: tanh, which it returns; states as int8 of tanh,
- * for all gates until `to` is `to_end`; or tanh that it returns of what the input adds and of what
- * the state adds, with biases of its own, times the reset gate.
- */
-enum { TANH, STATES, RESET };
-
 /* What a function of gates is made with: it is loaded at once. */
 struct curve {
 	uint32_t add;          /* a half, and what makes tanh the logistic function */
@@ -33,275 +29,497 @@ struct curve {
 	int32_t bits;          /* CURVE_BITS */
 };
 
+/* A copy, and where its products are computed: addresses of instructions. */
+struct products {
+	const int16_t *copy;
+	uint32_t first;     /* of the first four elements, or of eight */
+	uint32_t entry;     /* of others: a loop, or what comes after it */
+	const int16_t *end; /* where the loop ends */
+	uint32_t rest;      /* what comes after it */
+};
+
+/* What LSTM makes four cells of. */
+struct cells {
+	uint32_t gates[6]; /* input, output, forget: four int16 each */
+	int32_t start;     /* a half of a cell's last bit, before a product loses `bits` */
+	int32_t bits;      /* integer bits of a cell */
+	int16_t *c;        /* the next four cells */
+	int16_t *next;     /* and their states */
+	int16_t *next_end; /* where states end */
+	uint32_t fresh;    /* what the last gate becomes */
+	uint32_t logistic; /* and the first gate of the next cells */
+	uint32_t *to;      /* where that gate goes: `gates` */
+};
+
+/* GRU whose cells come in fours: what comes after all update and reset gates, and after the others.
+ */
+struct states {
+	uint32_t becomes; /* the last gates: these four go into struct unit */
+	uint32_t *next;   /* they are where the states after the step will be */
+	uint32_t *next_end;
+	uint32_t then;
+	const int16_t *update; /* update gates */
+	int16_t *c;            /* states */
+	int16_t *masked;    /* reset gates, which become masked states as the matrix reads them */
+	const int16_t *end; /* products.end of that copy */
+};
+
 /* Four cells. Assembly knows the layout. */
 struct unit {
 	struct curve tanh;
 	struct curve logistic;
 	const int16_t *w; /* the table at the next gate, see recurrent_s8.h */
-	const int16_t *x; /* a copy of the input */
-	int32_t x_again;  /* how often the loop over the copy goes back */
-	int32_t x_entry;  /* where it begins */
-	const int16_t *h; /* a copy of the state */
-	int32_t h_again;
-	int32_t h_entry;
-	uint32_t *to;         /* where the next gate goes that is not returned: four int16 */
+	struct products x;
+	struct products h;
+	uint32_t becomes;     /* what a gate becomes: the address of BECOMES_... */
+	uint32_t *to;         /* where the next gate goes: four int16 */
 	uint32_t *to_end;     /* and where they end */
-	const int32_t *again; /* 4 biases of what the state adds, for RESET */
-	struct scale scale;   /* for STATES */
-	int32_t becomes;      /* of a gate: TANH, STATES or RESET */
-	const int16_t *reset; /* for RESET: the reset gates of the next four cells */
+	uint32_t then;        /* what happens there: the address of THEN_... */
+	struct scale scale;   /* of states as int8 */
+	const int32_t *again; /* BECOMES_RESET: 4 biases of what the state adds */
+	const int16_t *reset; /* and the reset gates of the next four cells */
+	struct cells cells;
+	struct states states;
 };
 
+TINYML_OFFSET(struct curve, add, 0);
+TINYML_OFFSET(struct curve, middle, 4);
+TINYML_OFFSET(struct curve, bits, 8);
 TINYML_OFFSET(struct unit, tanh, 0);
 TINYML_OFFSET(struct unit, logistic, 12);
 TINYML_OFFSET(struct unit, w, 24);
 TINYML_OFFSET(struct unit, x, 28);
-TINYML_OFFSET(struct unit, x_again, 32);
-TINYML_OFFSET(struct unit, x_entry, 36);
-TINYML_OFFSET(struct unit, h, 40);
-TINYML_OFFSET(struct unit, h_again, 44);
-TINYML_OFFSET(struct unit, h_entry, 48);
-TINYML_OFFSET(struct unit, to, 52);
-TINYML_OFFSET(struct unit, to_end, 56);
-TINYML_OFFSET(struct unit, again, 60);
-TINYML_OFFSET(struct unit, scale, 64);
-TINYML_OFFSET(struct unit, becomes, 72);
-TINYML_OFFSET(struct unit, reset, 76);
+TINYML_OFFSET(struct unit, h, 48);
+TINYML_OFFSET(struct unit, becomes, 68);
+TINYML_OFFSET(struct unit, to, 72);
+TINYML_OFFSET(struct unit, to_end, 76);
+TINYML_OFFSET(struct unit, then, 80);
+TINYML_OFFSET(struct unit, scale, 84);
+TINYML_OFFSET(struct unit, again, 92);
+TINYML_OFFSET(struct unit, reset, 96);
+TINYML_OFFSET(struct unit, cells.gates, 100);
+TINYML_OFFSET(struct unit, cells.start, 124);
+TINYML_OFFSET(struct unit, cells.bits, 128);
+TINYML_OFFSET(struct unit, cells.c, 132);
+TINYML_OFFSET(struct unit, cells.next, 136);
+TINYML_OFFSET(struct unit, cells.next_end, 140);
+TINYML_OFFSET(struct unit, cells.fresh, 144);
+TINYML_OFFSET(struct unit, cells.logistic, 148);
+TINYML_OFFSET(struct unit, cells.to, 152);
+TINYML_OFFSET(struct unit, states.becomes, 156);
+TINYML_OFFSET(struct unit, states.next, 160);
+TINYML_OFFSET(struct unit, states.next_end, 164);
+TINYML_OFFSET(struct unit, states.then, 168);
+TINYML_OFFSET(struct unit, states.update, 172);
+TINYML_OFFSET(struct unit, states.c, 176);
+TINYML_OFFSET(struct unit, states.masked, 180);
+TINYML_OFFSET(struct unit, states.end, 184);
 
-#define CURVE_BITS                                                                                 \
-	(1 << 14) /* what elements of the table are multiplied by, with `share` above              \
-		   */
+/* What elements of the table, which are negative, are multiplied by, with `share` above: -2^15. */
+#define CURVE_BITS 0x8000
 
-#define CODE_OF_FOUR 56 /* bytes of assembly for four elements of four rows */
-#define FOURS        9  /* of the loop */
+#define EIGHT_BYTES 108 /* of assembly for eight elements of four rows */
+#define BACK_BYTES  4   /* of what comes before the last of them, if there are others */
+#define EIGHTS      3   /* in a lap of the loop */
 
-/* The first four elements come before the loop over 36, which is entered so that it ends with the
- * last ones.
+/* Places in the code below. What a gate becomes: the logistic function or tanh; states as int8 of
+ * tanh; tanh of what the input adds and, times the reset gate, what the state adds with a bias of
+ * its own; or cells of LSTM, after the others.
  */
-static inline int32_t recurrent_dsp_unit_entry(int32_t padded)
-{
-	const int32_t rest = (padded >> 2) - 1;
+enum place {
+	BECOMES_LOGISTIC,
+	BECOMES_TANH,
+	BECOMES_STATES,
+	BECOMES_RESET,
+	BECOMES_CELLS,
+	THEN_RETURN,
+	THEN_LAST,  /* one gate is left, which becomes cells.fresh */
+	THEN_MASK,  /* states are masked, then come the last gates of GRU */
+	THEN_GATES, /* they come at once */
+	THEN_RENEW, /* they become states */
+	X_EIGHT,    /* products of the input: the first eight elements */
+	X_FOUR,     /* the first four */
+	X_LOOP,
+	X_END,
+	H_EIGHT, /* and those of the state */
+	H_FOUR,
+	H_LOOP,
+	H_END,
+	PLACES
+};
 
-	return CODE_OF_FOUR * (rest == 0 ? FOURS : FOURS - 1 - (rest - 1) % FOURS);
-}
-
-static inline int32_t recurrent_dsp_unit_again(int32_t padded)
-{
-	const int32_t rest = (padded >> 2) - 1;
-
-	return rest == 0 ? 0 : (rest - 1) / FOURS;
-}
-
-/* Of the functions below: r0 weights, r1 elements, r2 how often the loop goes back, r3 and r12 four
- * elements, r4 to r7 sums, r8 to r11 weights, lr the unit's function `logistic`.
+/* Of the function below: r0 weights, r1 elements, r2 to r5 sums, r6, r7, r12 and lr eight elements,
+ * r8 to r11 weights. Between products, lr is the unit's function `logistic`, which is on the stack.
  */
 /* clang-format off */
-#define PRODUCTS(add, a, b, x)                                                                     \
-	add("r4", a, x)                                                                            \
+#define WEIGHTS "ldmia.w r0!, {r8-r11}\n\t"
+#define PRODUCTS(a, b, x)                                                                          \
+	"smlad r2, " a ", " x ", r2\n\t"                                                           \
 	"sxtb16 " a ", " a "\n\t"                                                                  \
-	add("r6", b, x)                                                                            \
+	"smlad r4, " b ", " x ", r4\n\t"                                                           \
 	"sxtb16 " b ", " b "\n\t"                                                                  \
-	add("r5", a, x)                                                                            \
-	add("r7", b, x)
-#define FIRST(sum, a, x) "smuad " sum ", " a ", " x "\n\t"
-#define MORE(sum, a, x)  "smlad " sum ", " a ", " x ", " sum "\n\t"
-#define FOUR(add)                                                                                  \
-	"ldmia.w r0!, {r8-r11}\n\t"                                                                \
-	"ldrd r3, r12, [r1], #8\n\t"                                                               \
-	PRODUCTS(add, "r8", "r9", "r3")                                                            \
-	PRODUCTS(MORE, "r10", "r11", "r12")
-#define SUMS(entry)                                                                                \
-	FOUR(FIRST)                                                                                \
-	"ldr r12, [lr, #" entry "]\n\t"                                                            \
-	"4:\n\t"                                                                                   \
-	"add pc, r12\n\t" /* from 4 bytes after this instruction */                                \
-	"nop\n\t"                                                                                  \
-	"1:\n\t"                                                                                   \
-	TINYML_CODE_BYTES("4b", "1b", 4)                                                           \
-	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
-	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
-	FOUR(MORE) FOUR(MORE) FOUR(MORE)                                                           \
-	"2:\n\t"                                                                                   \
-	TINYML_CODE_BYTES("1b", "2b", 9 * CODE_OF_FOUR)                                            \
-	"cbz r2, 3f\n\t"                                                                           \
-	"subs r2, #1\n\t"                                                                          \
-	"b.n 1b\n\t"                                                                               \
-	"3:\n\t"
-/* Sums times 256: r4 and r6 are, after r5 and r7 are subtracted. */
-#define SHIFTED                                                                                    \
+	"smlad r3, " a ", " x ", r3\n\t"                                                           \
+	"smlad r5, " b ", " x ", r5\n\t"
+/* Those that begin sums. Elements can be in r2. */
+#define FIRST(x)                                                                                   \
+	"sxtb16 r3, r8\n\t"                                                                        \
+	"smuad r3, r3, " x "\n\t"                                                                  \
+	"smuad r4, r9, " x "\n\t"                                                                  \
+	"sxtb16 r5, r9\n\t"                                                                        \
+	"smuad r5, r5, " x "\n\t"                                                                  \
+	"smuad r2, r8, " x "\n\t"
+#define EIGHT_OF(a, b, c, d)                                                                       \
+	WEIGHTS                                                                                    \
+	PRODUCTS("r8", "r9", a)                                                                    \
+	PRODUCTS("r10", "r11", b)                                                                  \
+	WEIGHTS                                                                                    \
+	PRODUCTS("r8", "r9", c)                                                                    \
+	PRODUCTS("r10", "r11", d)
+#define EIGHT      "ldmia.w r1!, {r6, r7, r12, lr}\n\t" EIGHT_OF("r6", "r7", "r12", "lr")
+#define LAST_EIGHT "ldmia.w r1, {r1, r6, r7, r12}\n\t" EIGHT_OF("r1", "r6", "r7", "r12")
+/* `p`: the first digit of its labels; `at`: where struct products is; `unit`: on the stack. */
+#define SUMS(p, at, unit)                                                                          \
+	"ldr r1, [lr, #" at "]\n\t"                                                                \
+	"ldr.w pc, [lr, #" at " + 4]\n\t"                                                          \
+	p "1:\n\t"                                                                                 \
+	"ldmia.w r1!, {r2, r6, r7, r12}\n\t"                                                       \
+	WEIGHTS                                                                                    \
+	FIRST("r2")                                                                                \
+	PRODUCTS("r10", "r11", "r6")                                                               \
+	WEIGHTS                                                                                    \
+	PRODUCTS("r8", "r9", "r7")                                                                 \
+	PRODUCTS("r10", "r11", "r12")                                                              \
+	"ldr.w pc, [lr, #" at " + 8]\n\t"                                                          \
+	p "2:\n\t"                                                                                 \
+	"ldrd r6, r7, [r1], #8\n\t"                                                                \
+	WEIGHTS                                                                                    \
+	FIRST("r6")                                                                                \
+	PRODUCTS("r10", "r11", "r7")                                                               \
+	"ldr.w pc, [lr, #" at " + 8]\n\t"                                                          \
+	p "3:\n\t"                                                                                 \
+	EIGHT EIGHT EIGHT                                                                          \
+	"ldr lr, [sp, #" unit "]\n\t"                                                              \
+	"ldr r6, [lr, #" at " + 12]\n\t"                                                           \
+	"cmp r1, r6\n\t"                                                                           \
+	"bne.w " p "3b\n\t"                                                                        \
+	"ldr.w pc, [lr, #" at " + 16]\n\t"                                                         \
+	p "4:\n\t"                                                                                 \
+	EIGHT EIGHT                                                                                \
+	"ldr lr, [sp, #" unit "]\n\t"                                                              \
+	p "6:\n\t"                                                                                 \
+	LAST_EIGHT                                                                                 \
+	p "5:\n\t"                                                                                 \
+	TINYML_CODE_BYTES(p "4b", p "6b", (EIGHTS - 1) * EIGHT_BYTES + BACK_BYTES)                 \
+	TINYML_CODE_BYTES(p "6b", p "5b", EIGHT_BYTES)                                             \
+	/* r2 and r4 have 256 times the sum of a row, and the next row's, too */                   \
+	"sub r2, r2, r3\n\t"                                                                       \
 	"sub r4, r4, r5\n\t"                                                                       \
-	"sub r6, r6, r7\n\t"                                                                       \
-	"lsl r5, r5, #8\n\t"                                                                       \
-	"lsl r7, r7, #8\n\t"
+	"lsl r3, r3, #8\n\t"                                                                       \
+	"lsl r5, r5, #8\n\t"
 #define ADD_PARTS                                                                                  \
-	"pop.w {r1, r2, r3, r12}\n\t"                                                              \
-	"smmla r4, r4, r8, r1\n\t"                                                                 \
-	"smmla r5, r5, r9, r2\n\t"                                                                 \
-	"smmla r6, r6, r10, r3\n\t"                                                                \
-	"smmla r7, r7, r11, r12\n\t"                                                               \
-	GATES
-/* Between an element of the table and the next one, times 2^14: the element times a power of two,
- * and its step times the low bits, in one instruction.
- */
-#define CURVE(sum, bits, place)                                                                    \
-	"asr r3, " sum ", #" bits "\n\t"                                                           \
-	"ldr r3, [r8, r3, lsl #2]\n\t"                                                             \
-	"bfi r9, " sum ", #" place ", #" bits "\n\t"                                               \
-	"smlad " sum ", r3, r9, r2\n\t"
+	"pop.w {r1, r6, r7, r12}\n\t"                                                              \
+	"smmla r2, r2, r8, r1\n\t"                                                                 \
+	"smmla r3, r3, r9, r6\n\t"                                                                 \
+	"smmla r4, r4, r10, r7\n\t"                                                                \
+	"smmla r5, r5, r11, r12\n\t"                                                               \
+	SATURATED
 /* From units of 2^-15 to int16 in units of 2^-12. */
-#define GATES                                                                                      \
+#define SATURATED                                                                                  \
+	"ssat r2, #16, r2, asr #3\n\t"                                                             \
+	"ssat r3, #16, r3, asr #3\n\t"                                                             \
 	"ssat r4, #16, r4, asr #3\n\t"                                                             \
-	"ssat r5, #16, r5, asr #3\n\t"                                                             \
-	"ssat r6, #16, r6, asr #3\n\t"                                                             \
-	"ssat r7, #16, r7, asr #3\n\t"
-#define CURVES(bits, place)                                                                        \
-	CURVE("r4", bits, place)                                                                   \
-	CURVE("r5", bits, place)                                                                   \
-	CURVE("r6", bits, place)                                                                   \
-	CURVE("r7", bits, place)
-/* Four sums, with the factors of what the state adds, and without that of the input, which is
- * pushed. r0 is the next gate's place in the table.
+	"ssat r5, #16, r5, asr #3\n\t"
+/* Between an element of the table and the next one, times 2^15: the element times a power of two,
+ * and its step times the low bits, in one instruction. r1, r6, r7: struct curve.
  */
-#define GATE                                                                                       \
-	"ldrd r1, r2, [lr, #16]\n\t" /* x, x_again */                                              \
-	SUMS("24")                                                                                 \
-	SHIFTED                                                                                    \
-	"ldmia.w r0!, {r1, r2, r3, r8-r12}\n\t" /* biases, factors */                              \
-	"smmla r4, r4, r9, r1\n\t"                                                                 \
-	"smmla r5, r5, r10, r2\n\t"                                                                \
-	"smmla r6, r6, r11, r3\n\t"                                                                \
-	"smmla r7, r7, r12, r8\n\t"                                                                \
-	"push {r4-r7}\n\t"                                                                         \
-	"ldrd r1, r2, [lr, #28]\n\t" /* h, h_again */                                              \
-	SUMS("36")                                                                                 \
-	SHIFTED                                                                                    \
-	"ldmia.w r0!, {r8-r11}\n\t"
+#define CURVE(x, bits, place)                                                                      \
+	"asr r8, " x ", #" bits "\n\t"                                                             \
+	"ldr r8, [r6, r8, lsl #2]\n\t"                                                             \
+	"bfi r7, " x ", #" place ", #" bits "\n\t"                                                 \
+	"smlad " x ", r8, r7, r1\n\t"
 #define TANHS                                                                                      \
-	"ldmdb.w lr, {r2, r8, r9}\n\t"                                                             \
-	CURVES("7", "23")
+	"ldmdb.w lr, {r1, r6, r7}\n\t"                                                             \
+	CURVE("r2", "7", "24")                                                                     \
+	CURVE("r3", "7", "24")                                                                     \
+	CURVE("r4", "7", "24")                                                                     \
+	CURVE("r5", "7", "24")
+#define PAIRED                                                                                     \
+	"asr r2, r2, #15\n\t"                                                                      \
+	"asr r4, r4, #15\n\t"                                                                      \
+	"pkhbt r2, r2, r3, lsl #1\n\t"                                                             \
+	"pkhbt r4, r4, r5, lsl #1\n\t"
+#define ALL_15                                                                               \
+	"asr r2, r2, #15\n\t"                                                                      \
+	"asr r3, r3, #15\n\t"                                                                      \
+	"asr r4, r4, #15\n\t"                                                                      \
+	"asr r5, r5, #15\n\t"
 /* Where the next gate goes, and back to it unless it is the end. */
 #define STORED_AND_AGAIN                                                                           \
-	"ldrd r1, r2, [lr, #40]\n\t" /* to, to_end */                                              \
-	"strd r4, r6, [r1], #8\n\t"                                                                \
-	"str r1, [lr, #40]\n\t"                                                                    \
-	"cmp r1, r2\n\t"                                                                           \
-	"bne.w 5b\n\t"                                                                             \
-	"str r0, [lr, #12]\n\t"
+	"ldrd r6, r7, [lr, #60]\n\t" /* to, to_end */                                              \
+	"strd r2, r4, [r6], #8\n\t"                                                                \
+	"str r6, [lr, #60]\n\t"                                                                    \
+	"cmp r6, r7\n\t"                                                                           \
+	"bne.w 9b\n\t"                                                                             \
+	"ldr.w pc, [lr, #68]\n\t" /* then */
+/* Two of GRU's states as the matrix reads them, in the place of their reset gates `x`. */
+#define MASK(x)                                                                                    \
+	"ldr r10, [r2], #4\n\t"                                                                    \
+	"smlabb r11, " x ", r10, r3\n\t"                                                           \
+	"smlatt r10, " x ", r10, r3\n\t"                                                           \
+	"asr r11, r11, #15\n\t"                                                                    \
+	"asr r10, r10, #15\n\t"                                                                    \
+	"smmlar r11, r11, r4, r5\n\t"                                                              \
+	"smmlar r10, r10, r4, r5\n\t"                                                              \
+	"pkhbt " x ", r11, r10, lsl #16\n\t"                                                       \
+	"ssat16 " x ", #8, " x "\n\t"
+/* Two of them after a step: their parts of the update gates `u`, the rest of the fresh ones `f`. */
+#define RENEW(u, f)                                                                                \
+	"ldr r0, [r2]\n\t"                                                                         \
+	"smlabb lr, " u ", r0, r7\n\t"                                                             \
+	"smlatt r0, " u ", r0, r7\n\t"                                                             \
+	"usub16 " u ", r8, " u "\n\t" /* 2^15 less the update, which is not 0 */                   \
+	"smlabb lr, " u ", " f ", lr\n\t"                                                          \
+	"smlatt r0, " u ", " f ", r0\n\t"                                                          \
+	"asr lr, lr, #15\n\t"                                                                      \
+	"asr r0, r0, #15\n\t"                                                                      \
+	"smmlar " u ", lr, r4, r5\n\t"                                                             \
+	"smmlar " f ", r0, r4, r5\n\t"                                                             \
+	"pkhbt lr, lr, r0, lsl #16\n\t"                                                            \
+	"str lr, [r2], #4\n\t"                                                                     \
+	"pkhbt " u ", " u ", " f ", lsl #16\n\t"                                                   \
+	"ssat16 " u ", #8, " u "\n\t"
+#define PLACE(label) ".short " label "f - 8b\n\t"
 /* clang-format on */
 
-/* Gates of four cells that are logistic functions, until `to` is `to_end`. */
-TINYML_ASSEMBLY static void recurrent_dsp_unit_logistic(struct unit *unit TINYML_UNSEEN)
-{
-	/* clang-format off */
-	__asm__ volatile(
-		"push {r4-r11, lr}\n\t"
-		"add.w lr, r0, #12\n\t"
-		"ldr r0, [lr, #12]\n\t" /* w */
-		"5:\n\t"
-		GATE
-		ADD_PARTS
-		"ldmia.w lr, {r2, r8, r9}\n\t"
-		CURVES("8", "22")
-		"asr r4, r4, #15\n\t"
-		"asr r6, r6, #15\n\t"
-		"pkhbt r4, r4, r5, lsl #1\n\t"
-		"pkhbt r6, r6, r7, lsl #1\n\t"
-		STORED_AND_AGAIN
-		"pop {r4-r11, pc}\n\t");
-	/* clang-format on */
-}
-
-/* The next gate of four cells, or more of them, as unit.becomes says. What is returned: four int16,
- * from cell 0 in the lowest half to cell 3.
+/* Gates of four cells, as the unit says, until `to` is `to_end`. Without a unit: how many bytes
+ * after the address that is returned each place is.
  */
-TINYML_ASSEMBLY static uint64_t recurrent_dsp_unit_gate(struct unit *unit TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint16_t *
+recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 {
 	/* clang-format off */
 	__asm__ volatile(
-		"push {r4-r11, lr}\n\t"
-		"add.w lr, r0, #12\n\t"
-		"ldr r0, [lr, #12]\n\t" /* w */
-		"5:\n\t"
-		GATE
-		"ldr r1, [lr, #60]\n\t" /* becomes */
-		"tbb [pc, r1]\n\t"
-		"6:\n\t"
-		".byte (7f - 6b) / 2, (8f - 6b) / 2, (9f - 6b) / 2, 0\n\t"
-		"7:\n\t"
-		ADD_PARTS
-		"4:\n\t"
-		TANHS
-		"str r0, [lr, #12]\n\t"
-		"asr r4, r4, #14\n\t"
-		"asr r6, r6, #14\n\t"
-		"pkhbt r0, r4, r5, lsl #2\n\t"
-		"pkhbt r1, r6, r7, lsl #2\n\t"
-		"pop {r4-r11, pc}\n\t"
+		"cbnz r0, 7f\n\t"
+		"adr.w r0, 8f\n\t"
+		"bx lr\n\t"
+		".balign 4\n\t"
 		"8:\n\t"
+		PLACE("10") PLACE("20") PLACE("30") PLACE("40") PLACE("50")
+		PLACE("60") PLACE("70") PLACE("71") PLACE("72") PLACE("73")
+		PLACE("81") PLACE("82") PLACE("83") PLACE("85")
+		PLACE("91") PLACE("92") PLACE("93") PLACE("95")
+		"7:\n\t"
+		"push {r0, r4-r11, lr}\n\t"
+		"mov lr, r0\n\t"
+		"ldr r0, [lr, #12]\n\t" /* w */
+		"9:\n\t"
+		SUMS("8", "16", "0")
+		"ldmia.w r0!, {r1, r6, r7, r8-r12}\n\t" /* biases, factors */
+		"smmla r2, r2, r9, r1\n\t"
+		"smmla r3, r3, r10, r6\n\t"
+		"smmla r4, r4, r11, r7\n\t"
+		"smmla r5, r5, r12, r8\n\t"
+		"push {r2-r5}\n\t"
+		SUMS("9", "36", "16")
+		"ldmia.w r0!, {r8-r11}\n\t" /* factors */
+		"ldr.w pc, [lr, #56]\n\t" /* becomes */
+
+		"10:\n\t" /* BECOMES_LOGISTIC */
+		ADD_PARTS
+		"ldmia.w lr, {r1, r6, r7}\n\t"
+		CURVE("r2", "8", "23")
+		CURVE("r3", "8", "23")
+		CURVE("r4", "8", "23")
+		CURVE("r5", "8", "23")
+		"pkhtb r2, r3, r2, asr #16\n\t"
+		"pkhtb r4, r5, r4, asr #16\n\t"
+		STORED_AND_AGAIN
+
+		"20:\n\t" /* BECOMES_TANH */
 		ADD_PARTS
 		TANHS
-		"ldrd r2, r3, [lr, #52]\n\t" /* scale */
-		"asr r4, r4, #14\n\t"
-		"asr r5, r5, #14\n\t"
-		"asr r6, r6, #14\n\t"
-		"asr r7, r7, #14\n\t"
-		"smmlar r4, r4, r2, r3\n\t"
-		"smmlar r5, r5, r2, r3\n\t"
-		"smmlar r6, r6, r2, r3\n\t"
-		"smmlar r7, r7, r2, r3\n\t"
-		"pkhbt r4, r4, r5, lsl #16\n\t"
-		"pkhbt r6, r6, r7, lsl #16\n\t"
-		"ssat16 r4, #8, r4\n\t"
-		"ssat16 r6, #8, r6\n\t"
+		PAIRED
 		STORED_AND_AGAIN
-		"pop {r4-r11, pc}\n\t"
-		"9:\n\t"
-		"str r0, [lr, #12]\n\t"
-		"ldr r12, [lr, #48]\n\t" /* again */
-		"ldmia.w r12!, {r0-r3}\n\t"
-		"str r12, [lr, #48]\n\t"
-		"smmla r4, r4, r8, r0\n\t"
-		"smmla r5, r5, r9, r1\n\t"
-		"smmla r6, r6, r10, r2\n\t"
-		"smmla r7, r7, r11, r3\n\t"
-		GATES
-		"ldr r12, [lr, #64]\n\t" /* reset */
-		"ldrd r1, r3, [r12], #8\n\t"
-		"str r12, [lr, #64]\n\t"
-		"mov.w r2, #0x4000\n\t" /* a half */
-		"smlabb r4, r4, r1, r2\n\t"
-		"smlabt r5, r5, r1, r2\n\t"
-		"smlabb r6, r6, r3, r2\n\t"
-		"smlabt r7, r7, r3, r2\n\t"
+
+		"30:\n\t" /* BECOMES_STATES */
+		ADD_PARTS
+		TANHS
+		ALL_15
+		"ldrd r6, r7, [lr, #72]\n\t" /* scale */
+		"smmlar r2, r2, r6, r7\n\t"
+		"smmlar r3, r3, r6, r7\n\t"
+		"smmlar r4, r4, r6, r7\n\t"
+		"smmlar r5, r5, r6, r7\n\t"
+		"pkhbt r2, r2, r3, lsl #16\n\t"
+		"pkhbt r4, r4, r5, lsl #16\n\t"
+		"ssat16 r2, #8, r2\n\t"
+		"ssat16 r4, #8, r4\n\t"
+		STORED_AND_AGAIN
+
+		"40:\n\t" /* BECOMES_RESET */
+		"ldrd r12, r7, [lr, #80]\n\t" /* again, reset */
+		"ldrd r1, r6, [r12], #8\n\t"
+		"smmla r2, r2, r8, r1\n\t"
+		"smmla r3, r3, r9, r6\n\t"
+		"ldrd r1, r6, [r12], #8\n\t"
+		"smmla r4, r4, r10, r1\n\t"
+		"smmla r5, r5, r11, r6\n\t"
+		SATURATED
+		"ldrd r1, r6, [r7], #8\n\t"
+		"strd r12, r7, [lr, #80]\n\t"
+		"mov.w r7, #0x4000\n\t" /* a half */
+		"smlabb r2, r2, r1, r7\n\t"
+		"smlabt r3, r3, r1, r7\n\t"
+		"smlabb r4, r4, r6, r7\n\t"
+		"smlabt r5, r5, r6, r7\n\t"
 		"pop.w {r8-r11}\n\t"
-		"asr r4, r4, #15\n\t"
-		"asr r5, r5, #15\n\t"
-		"asr r6, r6, #15\n\t"
-		"asr r7, r7, #15\n\t"
-		"add r4, r4, r8, asr #3\n\t"
-		"add r5, r5, r9, asr #3\n\t"
-		"add r6, r6, r10, asr #3\n\t"
-		"add r7, r7, r11, asr #3\n\t"
+		ALL_15
+		"add r2, r2, r8, asr #3\n\t"
+		"add r3, r3, r9, asr #3\n\t"
+		"add r4, r4, r10, asr #3\n\t"
+		"add r5, r5, r11, asr #3\n\t"
+		"ssat r2, #16, r2\n\t"
+		"ssat r3, #16, r3\n\t"
 		"ssat r4, #16, r4\n\t"
 		"ssat r5, #16, r5\n\t"
-		"ssat r6, #16, r6\n\t"
-		"ssat r7, #16, r7\n\t"
-		"ldr r0, [lr, #12]\n\t"
-		"b.n 4b\n\t");
+		TANHS
+		PAIRED
+		STORED_AND_AGAIN
+
+		"50:\n\t" /* BECOMES_CELLS; r2 and r4 become two cells each, in r2 to r5 */
+		ADD_PARTS
+		TANHS
+		PAIRED
+		"ldrd r6, r7, [lr, #112]\n\t" /* start, bits */
+		"ldrd r8, r9, [lr, #88]\n\t" /* input gates */
+		"smlabb r1, r8, r2, r6\n\t"
+		"smlatt r3, r8, r2, r6\n\t"
+		"smlatt r5, r9, r4, r6\n\t"
+		"smlabb r4, r9, r4, r6\n\t"
+		"asr r1, r1, r7\n\t"
+		"asr r3, r3, r7\n\t"
+		"asr r4, r4, r7\n\t"
+		"asr r5, r5, r7\n\t"
+		"ldrd r10, r11, [lr, #120]\n\t" /* c, next */
+		"ldr r6, [r10]\n\t"
+		"ldr r12, [r10, #4]\n\t"
+		"ldrd r8, r9, [lr, #104]\n\t" /* forget gates */
+		"smlabb r2, r8, r6, r1\n\t"
+		"smlatt r3, r8, r6, r3\n\t"
+		"smlabb r4, r9, r12, r4\n\t"
+		"smlatt r5, r9, r12, r5\n\t"
+		"ssat r2, #16, r2, asr #15\n\t"
+		"ssat r3, #16, r3, asr #15\n\t"
+		"ssat r4, #16, r4, asr #15\n\t"
+		"ssat r5, #16, r5, asr #15\n\t"
+		"pkhbt r6, r2, r3, lsl #16\n\t"
+		"pkhbt r12, r4, r5, lsl #16\n\t"
+		"str r6, [r10], #4\n\t"
+		"str r12, [r10], #4\n\t"
+		"lsl r2, r2, r7\n\t"
+		"lsl r3, r3, r7\n\t"
+		"lsl r4, r4, r7\n\t"
+		"lsl r5, r5, r7\n\t"
+		SATURATED
+		TANHS
+		ALL_15
+		"ldrd r8, r9, [lr, #96]\n\t" /* output gates; r1 is a half */
+		"smlabb r2, r8, r2, r1\n\t"
+		"smlatb r3, r8, r3, r1\n\t"
+		"smlabb r4, r9, r4, r1\n\t"
+		"smlatb r5, r9, r5, r1\n\t"
+		ALL_15
+		"ldrd r6, r7, [lr, #72]\n\t" /* scale */
+		"smmlar r2, r2, r6, r7\n\t"
+		"smmlar r3, r3, r6, r7\n\t"
+		"smmlar r4, r4, r6, r7\n\t"
+		"smmlar r5, r5, r6, r7\n\t"
+		"pkhbt r2, r2, r3, lsl #16\n\t"
+		"pkhbt r4, r4, r5, lsl #16\n\t"
+		"ssat16 r2, #8, r2\n\t"
+		"ssat16 r4, #8, r4\n\t"
+		"strd r2, r4, [r11], #8\n\t"
+		"strd r10, r11, [lr, #120]\n\t"
+		"ldr r6, [lr, #128]\n\t" /* next_end */
+		"ldrd r2, r3, [lr, #136]\n\t" /* logistic, to */
+		"strd r2, r3, [lr, #56]\n\t" /* becomes, to */
+		"cmp r11, r6\n\t"
+		"bne.w 9b\n\t"
+
+		"60:\n\t" /* THEN_RETURN */
+		"str r0, [lr, #12]\n\t"
+		"pop {r0, r4-r11, pc}\n\t"
+
+		"70:\n\t" /* THEN_LAST */
+		"ldr r6, [lr, #132]\n\t" /* fresh */
+		"str r6, [lr, #56]\n\t"
+		"b.w 9b\n\t"
+
+		"71:\n\t" /* THEN_MASK; r6 is where reset gates end */
+		"ldrd r2, r1, [lr, #164]\n\t" /* c, masked */
+		"ldrd r4, r5, [lr, #72]\n\t" /* scale */
+		"mov.w r3, #0x4000\n\t" /* a half */
+		"1:\n\t"
+		"ldrd r8, r9, [r1]\n\t"
+		MASK("r8")
+		MASK("r9")
+		"strd r8, r9, [r1], #8\n\t"
+		"cmp r1, r6\n\t"
+		"bne 1b\n\t"
+		"ldrd r1, r2, [lr, #168]\n\t" /* masked, end */
+		"str r1, [lr, #36]\n\t"
+		"str r2, [lr, #48]\n\t"
+
+		"72:\n\t" /* THEN_GATES */
+		"add.w r5, lr, #144\n\t" /* becomes, next, next_end, then */
+		"ldmia r5, {r1-r4}\n\t"
+		"add.w r5, lr, #56\n\t"
+		"stmia.w r5, {r1-r4}\n\t"
+		"b.w 9b\n\t"
+
+		"73:\n\t" /* THEN_RENEW; r6 is where states end */
+		"ldrd r1, r2, [lr, #160]\n\t" /* update, c */
+		"ldr r3, [lr, #148]\n\t" /* next */
+		"ldrd r4, r5, [lr, #72]\n\t" /* scale */
+		"mov.w r7, #0x4000\n\t"
+		"mov.w r8, #0x80008000\n\t"
+		"1:\n\t"
+		"ldrd r9, r10, [r1], #8\n\t"
+		"ldrd r11, r12, [r3]\n\t"
+		RENEW("r9", "r11")
+		RENEW("r10", "r12")
+		"strd r9, r10, [r3], #8\n\t"
+		"cmp r3, r6\n\t"
+		"bne 1b\n\t"
+		"pop {r0, r4-r11, pc}\n\t");
 	/* clang-format on */
 }
+#undef PLACE
+#undef RENEW
+#undef MASK
 #undef STORED_AND_AGAIN
+#undef ALL_15
+#undef PAIRED
 #undef TANHS
-#undef GATE
-#undef CURVES
 #undef CURVE
-#undef GATES
+#undef SATURATED
 #undef ADD_PARTS
-#undef SHIFTED
 #undef SUMS
-#undef FOUR
-#undef MORE
+#undef LAST_EIGHT
+#undef EIGHT
+#undef EIGHT_OF
 #undef FIRST
 #undef PRODUCTS
+#undef WEIGHTS
+
+/* The addresses of all places: in Thumb, odd ones. */
+static inline void recurrent_dsp_unit_places(uint32_t *at)
+{
+	const uint16_t *const places = recurrent_dsp_unit_gates(NULL);
+
+	for (int32_t i = 0; i < PLACES; i++) {
+		at[i] = (uint32_t)(uintptr_t)places + places[i] + 1;
+	}
+}
 
 #endif /* TINYML_RECURRENT_DSP_UNIT_S8_H_ */

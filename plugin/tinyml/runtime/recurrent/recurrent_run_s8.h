@@ -85,6 +85,8 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 {
 	const int32_t inputs = recurrent_run_padded(p->inputs);
 	const int32_t hidden = recurrent_run_padded(p->hidden);
+	const int32_t first = p->reverse ? (p->steps - 1) * p->batches : 0; /* row of the input */
+	const int32_t ahead = p->reverse ? -p->batches : p->batches;
 	struct run run = {.p = p, .inputs = inputs, .hidden = hidden, .x = t->scratch};
 
 	run.to.factor = p->out_factor;
@@ -101,12 +103,10 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 			: gru        ? run.update + recurrent_run_updates(p->hidden)
 				     : NULL;
 		recurrent_run_begin(&run, t, n, gru);
-		for (int32_t s = 0; s < p->steps; s++) {
-			const int32_t row = (p->reverse ? p->steps - 1 - s : s) * p->batches + n;
-			const int8_t *x = &t->x[row * p->inputs];
+		for (int32_t s = p->steps, row = first + n; s != 0; s--, row += ahead) {
 			recurrent_run_element *states = run.h;
 
-			recurrent_run_take(run.x, x, p);
+			recurrent_run_take(run.x, &t->x[row * p->inputs], p);
 			step(&run);
 			run.h = run.next;
 			run.next = states;

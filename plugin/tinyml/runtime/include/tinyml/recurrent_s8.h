@@ -86,8 +86,9 @@ void tinyml_recurrent_lstm_mve_s8(const struct tinyml_recurrent_s8 *p,
 /** tanh from -8 to 8 in steps of 1 / 32, in units of 2^-15. */
 extern const int16_t tinyml_tanh_s16[513];
 
-/** The same for cores with DSP instructions: an element in the low half of a word, and in the high
- * half how much larger the next one is.
+/** The same for cores with DSP instructions: an element with the other sign in the low half of a
+ * word, because it is multiplied by -2^15, and in the high half how much larger the next element
+ * is.
  */
 extern const int32_t tinyml_tanh_steps_s16[512];
 
