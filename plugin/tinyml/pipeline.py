@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tinyml import __version__, importers
 from tinyml.adapt.plan import AdaptPlan, plan_adapt
 from tinyml.base import limits
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, ModelError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import check_name, model_name
 from tinyml.base.progress import Progress, silent
@@ -329,6 +329,8 @@ def compile_graph(
         note("int8_interface", graph)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
+    if not (graph.outputs or graph.states):
+        raise ModelError("the model has no outputs", "export it with outputs: nothing else is computed")
     if options.npu:
         from tinyml.npu.offload import on_npu
 

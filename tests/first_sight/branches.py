@@ -64,6 +64,20 @@ def by_sum(outer: str = "y") -> bytes:
     return model(nodes, {"x": [1, 4]}, outer, wa=A, wb=B, zero=np.float32(0), one=np.float32(0.9), opset=18)
 
 
+def names_inside() -> bytes:
+    """Names inside branches are those of values that are computed after the If, as onnxruntime allows."""
+    then = branch([node("Relu", "x", "later")], "later")
+    other = branch([node("Neg", "x", "z")], "z")
+    nodes = [
+        node("ReduceSum", "x", "sum", keepdims=0),
+        node("Greater", "sum zero", "positive"),
+        node("If", "positive", "z", then_branch=then, else_branch=other),
+        node("Abs", "z", "later"),
+        node("Sub", "later z", "y"),
+    ]
+    return model(nodes, {"x": [1, 4]}, "y", zero=np.float32(0), opset=18)
+
+
 def two_shapes() -> bytes:
     then, other = branch([node("Relu", "x", "a")], "a"), branch([node("MatMul", "x w", "b")], "b")
     nodes = [
@@ -125,6 +139,7 @@ CASES: list[Case] = [
     Right("tflite", tflite, "tflite"),
     Right("by_rate", by_rate),
     Right("nested", by_sum),
+    Right("names_inside", names_inside),
     Refused("two_shapes", two_shapes, ("two shapes, 1x4 and 1x2", "make its condition a constant")),
     Holds("one_runs", one_runs),
     Holds("constant", as_in_the_file),

@@ -10,7 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, ModelError
+from tinyml.pipeline import Options, compile_model
 from tinyml.settings import quantize_request
 from tinyml.verbs.cli import main
 
@@ -76,6 +77,20 @@ def with_weights_beside(file: Path, factor: float) -> None:
     file.parent.mkdir(exist_ok=True)
     (file.parent / "weights.bin").unlink(missing_ok=True)
     onnx.save(model, file, save_as_external_data=True, location="weights.bin", size_threshold=0)
+
+
+@pytest.mark.parametrize("location", ["", ".", "a" * 300])
+def test_weights_that_are_in_no_file(location: str, tmp_path: Path) -> None:
+    """The message names the tensor, not the folder of the model as a model."""
+    with_weights_beside(tmp_path / "net.onnx", 1)
+    model = onnx.load(tmp_path / "net.onnx", load_external_data=False)
+    for entry in model.graph.initializer[0].external_data:
+        if entry.key == "location":
+            entry.value = location
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    message = "cannot read" if len(location) > 1 else "which is a folder, not a file"
+    with pytest.raises(ModelError, match=message):
+        compile_model(tmp_path / "net.onnx", Options("m", "host"))
 
 
 def test_the_same_graph_with_other_weights_beside_it(

@@ -212,6 +212,11 @@ def _format() -> dict[str, Made]:
     norm = helper.make_node("BatchNormalization", ["x", "w", "w", "w", "w"], ["y", "mean", "var", "m", "v"])
     training = file([norm], [1, 4], {"w": ones(4)})
     training.opset_import[0].version = 9
+    silent, doubled, far = (file([relu], [1, 4]) for _ in range(3))
+    del silent.graph.output[:]
+    doubled.graph.input.append(doubled.graph.input[0])
+    far.opset_import[0].version = 2**40
+    mel = {"n": np.array(2**30), "r": np.array(16000), "f": np.float32(0), "g": np.float32(8000)}
 
     return {
         "old_batch_norm_in_training": (training.SerializeToString(), "training mode"),
@@ -245,6 +250,18 @@ def _format() -> dict[str, Made]:
         "computed_twice": (
             file([helper.make_node("Relu", ["x"], ["z"]), helper.make_node("Neg", ["z"], ["y"]),
                   helper.make_node("Abs", ["x"], ["z"])], [1, 4]).SerializeToString(), "two nodes compute 'z'"),
+        "no_outputs": (silent.SerializeToString(), "the model has no outputs"),
+        "input_twice": (doubled.SerializeToString(), "'x' is the name of several values"),
+        "computed_input": (
+            file([helper.make_node("Relu", ["x"], ["x"]), helper.make_node("Neg", ["x"], ["y"])], [1, 4])
+            .SerializeToString(), "'x' is the name of several values"),
+        "computed_constant": (
+            file([helper.make_node("Relu", ["x"], ["w"]), add], [1, 4], {"w": ones(4)}).SerializeToString(),
+            "'w' is the name of several values"),
+        "version_huge": (far.SerializeToString(), "uses version 1,099,511,627,776"),
+        "mel_huge": (
+            file([helper.make_node("MelWeightMatrix", ["n", "n", "r", "f", "g"], ["m"]),
+                  helper.make_node("Add", ["x", "m"], ["y"])], [1], mel).SerializeToString(), "at most"),
         "extra_output": (
             file([helper.make_node("Relu", ["x"], ["z", "more"]), helper.make_node("Add", ["z", "more"], ["y"])],
                  [1, 4]).SerializeToString(), "its output 'more' is not supported"),

@@ -69,6 +69,11 @@ def read_model(model: Path | ModelFile) -> ModelFile:
     total = len(content)
     for location, tensor in external_data(content).items():
         target = _inside(folder, location, path, tensor)
+        if _is_folder(target):
+            raise ModelError(
+                f"{path}: tensor {tensor!r} has its data in {location!r}, which is a folder, not a file",
+                "export the model again",
+            )
         missing = f"{path}: the data file {location} of tensor {tensor!r} is missing"
         beside[location] = _content(target, missing, f"copy it to the folder of {path.name}")
         total += len(beside[location])
@@ -93,6 +98,13 @@ def _inside(folder: Path, location: str, path: Path, tensor: str) -> Path:
             "keep external data in the folder of the model",
         )
     return target
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _without_waiting(path: str, flags: int) -> int:

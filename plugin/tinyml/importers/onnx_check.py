@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ UNKNOWN_SIZE = -1
 def check(model: onnx.ModelProto, path: Path) -> None:
     """Names are text, tensors have data of their shapes, attributes have the types of the standard."""
     try:
-        opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+        opsets = _versions(path, model.opset_import)
         counter = _Check(path, opsets)
         counter.graph(model.graph, 0)
         for function in model.functions:
-            own = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in function.opset_import}
-            inner = _Check(path, {**opsets, **own})
+            inner = _Check(path, {**opsets, **_versions(path, function.opset_import)})
             for text in (function.name, function.domain, *function.input, *function.output):
                 inner.text(text)
             inner.nodes(function.node, 1)
@@ -39,6 +38,17 @@ def check(model: onnx.ModelProto, path: Path) -> None:
         raise ModelError(f"{path} has a name that is not UTF-8 text", HINT) from None
     except RecursionError:
         raise ModelError(f"{path} has graphs that are nested too deeply", HINT) from None
+
+
+def _versions(path: Path, imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The version of each domain, which onnx's own functions take as an int of C."""
+    found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
+    for domain, version in found.items():
+        if not 0 <= version < 1 << 31:
+            raise ModelError(
+                f"{path} uses version {version:,} of the operators of {domain or 'ONNX'!r}", HINT
+            )
+    return found
 
 
 class _Check:

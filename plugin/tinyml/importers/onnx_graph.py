@@ -124,6 +124,10 @@ class _Reader:
                 values[value.name] = input_tensor(self.build, value, shapes.get(value.name)).name
         self.build.states = {values[name] for name in remembered}
         self._initializers(constants, values)
+        twice = [name for name, count in Counter(value.name for value in proto.input).items() if count > 1]
+        twice += [name for node in proto.node for name in node.output if name in values]
+        if twice:
+            raise ModelError(f"{twice[0]!r} is the name of several values", MALFORMED)
         self._nodes(proto.node, values, self.opsets)
         self._complain_of_unread(value.name for value in proto.output)
         updates = {state.output for state in remembered.values()}

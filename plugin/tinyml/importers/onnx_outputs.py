@@ -50,13 +50,15 @@ def needed_names(graph: onnx.GraphProto, outputs: Iterable[str]) -> set[str]:
 
 
 def free_names(node: onnx.NodeProto) -> set[str]:
-    """Names that a node reads, including those inside its subgraphs."""
+    """Names that a node reads, including those that its subgraphs read from outside."""
     names = {name for name in node.input if name}
     for attribute in node.attribute:
         for graph in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:
-            names.update(value.name for value in graph.output)  # one may be a value from outside
+            read = {value.name for value in graph.output}  # one may be a value from outside
             for inner in graph.node:
-                names |= free_names(inner)
+                read |= free_names(inner)
+            own = {name for inner in graph.node for name in inner.output}
+            names |= read - own - {value.name for value in (*graph.input, *graph.initializer)}
     return names
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyml.base import limits
 from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.elementwise.binary import Binary
@@ -55,6 +56,7 @@ def read_mel_weight_matrix(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """Triangular filters, evenly spaced on the mel scale; a constant, since all operands must be."""
     bands, length, rate, low, high = (node.const(i).reshape(()).item() for i in range(5))
     bins = length // 2 + 1
+    limits.check_shape((bins, bands), "its result")
     ends = 2595 * np.log10(1 + np.array([low, high]) / 700)
     mels = ends[0] + np.arange(bands + 2) * (ends[1] - ends[0]) / (bands + 2)
     edges = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // rate).astype(np.int64)
