@@ -18,6 +18,8 @@ from tinyml.ops.attention.heads import Heads
 SEED = 48
 COUNT = 48
 """Of each type: more than the pieces of a kernel's code."""
+BIASED = 16
+"""With a bias, on bytes."""
 BYTE = 0.05
 """The scale of queries, keys and values."""
 
@@ -72,13 +74,27 @@ def _floats(random: np.random.Generator) -> Attention:
     return replace(found, softcap=5.0) if random.random() < 0.2 else found
 
 
+def _biased(random: np.random.Generator) -> AttentionInt8:
+    """A bias with a row for each query of each head, added by factors without ties."""
+    op = _bytes(random)
+    size = op.queries * op.keys
+    return replace(
+        op,
+        unbiased=Quant.per_tensor(op.scaled.scale * 0.71317, 5),
+        add_once=True,
+        bias_starts=tuple(head * size for head in range(op.heads)),
+        bias_step=op.keys,
+    )
+
+
 def _drawn() -> Mapping[str, Attention | AttentionInt8]:
     random = np.random.default_rng(SEED)
     found: dict[str, Attention | AttentionInt8] = {}
     for number in range(COUNT):
         found[f"attention_int8_{number}"] = _bytes(random)
         found[f"attention_float_{number}"] = _floats(random)
-    return found
+    random = np.random.default_rng(SEED + 1)
+    return found | {f"attention_biased_{number}": _biased(random) for number in range(BIASED)}
 
 
 ATTENTION = _drawn()
@@ -89,6 +105,10 @@ def sketched(sketch: Sketch, op: Heads, copies: int) -> list[Tensor]:
     float32 = isinstance(op, Attention)
     dtype, quant = (DType.FLOAT32, None) if float32 else (DType.INT8, Quant.per_tensor(BYTE, 3))
     heads, rows = op.heads, ((op.queries, op.q_step), (op.keys, op.k_step), (op.keys, op.v_step))
-    operands = [sketch.input((heads, *shape), dtype, quant) for shape in rows]
+    operands: list[Tensor | None] = [sketch.input((heads, *shape), dtype, quant) for shape in rows]
+    if isinstance(op, AttentionInt8) and op.bias_starts:
+        added = Quant.per_tensor(op.scaled.scale * 0.4343658, -11)
+        values = np.random.default_rng(op.keys).integers(-128, 128, (heads, op.queries, op.keys))
+        operands += [None, None, sketch.constant(values, added, "int8")]
     result = None if float32 else Quant.per_tensor(BYTE / 2, -7)
     return [sketch.add(op, *operands, quant=result) for _ in range(copies)]

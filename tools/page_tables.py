@@ -26,7 +26,14 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tests.support.recurrent_shapes import Shape, instructions_each
 from tinyml.bench.measure import measure
 from tinyml.pipeline import Compiled, Options, compile_model
-from tools import float_table, masked_attention, small_transformer, transformer_figures, writer_tables
+from tools import (
+    biased_attention,
+    float_table,
+    masked_attention,
+    small_transformer,
+    transformer_figures,
+    writer_tables,
+)
 
 M4 = "qemu-cortex-m4"
 ROWS = (
@@ -161,6 +168,7 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "recurrent": ("quantize.md", recurrent_table),
     "transformer": ("quantize.md", transformer_table),
     "masked attention": ("quantize.md", masked_attention.rows),
+    "biased attention": ("quantize.md", biased_attention.rows),
     "small transformer": ("quantize.md", lambda: small_transformer.rows(models())),
 }
 """By the mark around them: the page, and the lines."""

@@ -50,8 +50,8 @@ CAUSAL = {
     "hundred": added(BEFORE, -100),
     "ten_thousand": added(BEFORE, -1e4),
 }
+LITTLE = added(NEAR, -3.0)
 APART = {
-    "a_little": added(NEAR, -3.0),
     "not_quite": added(NEAR, -30.0),
     "a_query_without_keys": added(NEAR & (PLACES != 3)[:, None], -1e4),
 }
@@ -165,6 +165,14 @@ def test_a_mask_of_later_keys_needs_none(name: str, tmp_path: Path) -> None:
     model, made = quantised(CAUSAL[name], tmp_path)
     ((op, masked),) = attentions(made)
     assert (op.causal, op.past, masked) == (True, 0, False)
+    agrees(model, made)
+
+
+def test_a_little_is_a_bias(tmp_path: Path) -> None:
+    model, made = quantised(LITTLE, tmp_path)
+    ((op, masked),) = attentions(made)
+    assert not masked
+    assert op.bias_starts == (0, 0)
     agrees(model, made)
 
 

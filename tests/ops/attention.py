@@ -13,7 +13,7 @@ from tests.support.cases import Stored as Bytes
 from tinyml.ir import Array, DType, Quant, TensorType
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8
-from tinyml.ops.attention.heads import Heads, Rows, rows_of
+from tinyml.ops.attention.heads import BIAS, Heads, Rows, rows_of
 
 SOFTMAX = Quant.per_tensor(1 / 256, -128)
 STEPS = tuple(int(v) for v in np.clip(np.rint(np.arange(-128, 128) * 0.7 + 3), -128, 127))
@@ -113,11 +113,16 @@ def quantised(
     mask: Array | None = None,
     given: bool = False,
     position: Array | None = None,
+    bias: Array | None = None,
     **more: Any,
 ) -> Case:
-    """``given``: the mask arrives at run time."""
+    """``given``: the mask arrives at run time. ``bias``: bytes, (heads, queries, keys) or one row."""
     heads, queries, keys, depth, values = size
     named = places((heads, queries, keys, depth, values), False)
+    if bias is not None:
+        starts = tuple(h * queries * keys if bias.ndim > 1 else 0 for h in range(heads))
+        named |= {"bias_starts": starts, "bias_step": keys if bias.ndim > 1 else 0}
+        more = {"unbiased": Quant.per_tensor(score * 0.71317, 5), "add_once": True} | more
     if mask is not None and not given:
         named["mask_step"] = keys
     attributes: dict[str, Any] = {
@@ -138,6 +143,8 @@ def quantised(
         inputs.append(mask if given else Const(mask))
     if position is not None:
         inputs += [None, position]
+    if bias is not None:
+        inputs += [None] * (BIAS - len(inputs)) + [Bytes(bias, Quant.per_tensor(0.02171829, -11))]
     return op_case(
         name, op, inputs, outputs=[TensorType(op.shape, DType.INT8, Quant.per_tensor(0.006, zero))]
     )
@@ -239,6 +246,42 @@ CASES: list[Case] = [
         for keys in ("earlier", "once")
         for name, size, mask, more in GIVEN
         if "causal" in more
+    ),
+    quantised("bytes_bias", 2, 7, 9, 5, 3, bias=stored(9, -128, 127, 2, 7, 9)),
+    quantised("bytes_bias_in_fours", 2, 7, 40, 8, 4, bias=stored(9, -128, 127, 2, 7, 40), zero=-128),
+    quantised("bytes_bias_of_keys", 3, 4, 35, 16, 8, bias=stored(9, -128, 127, 35)),
+    quantised("bytes_bias_one_query", 2, 1, 33, 8, 4, bias=stored(9, -90, 127, 2, 1, 33)),
+    quantised("bytes_bias_causal", 2, 9, 9, 8, 4, bias=stored(9, -128, 127, 2, 9, 9), causal=True),
+    quantised(
+        "bytes_bias_table", 2, 7, 9, 8, 8, table=STEPS, bias=stored(9, -128, 127, 2, 7, 9), add_once=False
+    ),
+    quantised(
+        "bytes_bias_tflite",
+        *(2, 7, 40, 16, 12),
+        by_table=False,
+        round_once=False,
+        add_once=False,
+        bias=stored(9, -128, 127, 2, 7, 40),
+    ),
+    quantised("bytes_bias_and_mask", 2, 7, 9, 8, 4, mask=SEEN[0], bias=stored(9, -128, 127, 2, 7, 9)),
+    quantised("bytes_bias_and_mask_alone", 2, 7, 9, 5, 3, mask=SEEN[0], bias=stored(9, -128, 127, 2, 7, 9)),
+    *(
+        given(
+            f"bytes_bias_given_{blind}",
+            (2, 7, 9, 8, 4),
+            SOME[0],
+            mask_step=9,
+            blind=blind,
+            bias=stored(9, -128, 127, 2, 7, 9),
+        )
+        for blind in ("zeros", "mean", "all")
+    ),
+    quantised(
+        "bytes_bias_position",
+        *(2, 3, 12, 8, 6),
+        causal=True,
+        position=np.array([7]),
+        bias=stored(9, -128, 127, 2, 3, 12),
     ),
     quantised("bytes_position", 2, 1, 12, 4, 6, causal=True, position=np.array([5])),
     quantised("bytes_position_int32", 2, 3, 12, 4, 6, causal=True, position=np.array([[7]], np.int32)),

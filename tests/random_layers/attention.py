@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from tests.random_layers.plain import Sampler
-from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
+from tinyml.ir import Array, DType, Graph, Layer, Node, Quant, Tensor
 from tinyml.ops.attention.attention import Attention
-from tinyml.ops.attention.attention_int8 import ALL, MEAN, UNIT, ZEROS, AttentionInt8
-from tinyml.ops.attention.heads import Rows
+from tinyml.ops.attention.attention_int8 import ALL, EARLIER, EVERY, MEAN, ONCE, UNIT, ZEROS, AttentionInt8
+from tinyml.ops.attention.heads import BIAS, MASK, Rows
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.binary_int8 import linear_sum
+from tinyml.ops.shared.quant import NO_CLAMP
 
 LOWEST = float(np.finfo(np.float32).min)
 SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 20, 32, 33)
@@ -104,6 +107,7 @@ def _bytes(draw: Sampler) -> Graph:
         rows = _rows(draw, sizes)
         named |= {"mask_starts": rows.starts, "mask_step": rows.step, "inverted": bool(draw.pick(0, 1))}
         named["blind"] = (ZEROS, MEAN, ALL)[draw.pick(0, 1, 2)]
+        named["blind_keys"] = (EVERY, EARLIER, ONCE)[draw.pick(0, 1, 2)]
         more = [Tensor(f"{draw.name}{VISIBLE}", (_elements(rows, sizes),), DType.BOOL)]
     elif form == "constant":
         mask = rng.random((sizes["queries"], sizes["keys"])) < float(rng.choice([0.1, 0.6, 0.95]))
@@ -113,12 +117,35 @@ def _bytes(draw: Sampler) -> Graph:
     elif form == "position":
         sizes |= {"causal": True, "past": draw.pick(0, 0, -2, 1)}
         more = [None, Tensor(f"{draw.name}{POSITION}", (1,), (DType.INT32, DType.INT64)[draw.pick(0, 1)])]
+    bias = _bias(draw, sizes, named) if draw.pick(0, 0, 1) else None
+    more += [None] * (BIAS - MASK - len(more)) + [bias]
     op = AttentionInt8(**sizes, **{"scores": UNIT, **named})
     scales = (0.02, 0.03, float(rng.choice([0.01, 0.05])))
     quants = [Quant.per_tensor(scale, zero) for scale, zero in zip(scales, zeros[1:4], strict=True)]
     result = Quant.per_tensor(float(rng.choice([0.006, 0.02])), zeros[4])
     y = Tensor(f"{draw.name}_y", op.shape, DType.INT8, result)
     return _graph(draw, op, [*_read(op, draw, quants), *more], y)
+
+
+def _bias(draw: Sampler, sizes: dict[str, Any], named: dict[str, Any]) -> Tensor | None:
+    """Bytes that are added to scores, with the layer's attributes; None if one step does not add them."""
+    rows, summed = _rows(draw, sizes), named["scaled"]
+    quants = [
+        Quant.per_tensor(summed.scale * float(draw.rng.uniform(0.2, 1.1)), draw.pick(-128, -7, 0, 127))
+        for _ in range(2)
+    ]
+    once = bool(draw.pick(0, 1))
+    line = [Tensor("", (1,), DType.INT8, quant) for quant in (*quants, summed)]
+    if linear_sum("add", NO_CLAMP, Layer("", Binary("add"), tuple(line[:2]), (line[2],)), once) is None:
+        return None
+    named |= {"bias_starts": rows.starts, "bias_step": rows.step, "unbiased": quants[0], "add_once": once}
+    if not named.get("table"):
+        named["scores"] = quants[0]
+    shape = (_elements(rows, sizes),)
+    if draw.pick(0, 1):
+        return Tensor(f"{draw.name}_bias", shape, DType.INT8, quants[1])
+    drawn = draw.rng.integers(-128, 128, shape).astype(np.int8)
+    return Tensor.constant(f"{draw.name}_bias", drawn, quants[1])
 
 
 def _floats(draw: Sampler) -> Graph:

@@ -21,9 +21,17 @@ from tinyml.pipeline import Options, compile_graph
 
 CHECKED = harness.Options(check_arena=True)
 KERNELS = {
-    "qemu-cortex-m3": ("tinyml_attention_s8", "tinyml_attention_masked_s8"),
-    "qemu-cortex-m4": ("tinyml_attention_dsp_s8", "tinyml_attention_masked_dsp_s8"),
-    "qemu-cortex-m55": ("tinyml_attention_mve_s8", "tinyml_attention_masked_mve_s8"),
+    "qemu-cortex-m3": ("tinyml_attention_s8", "tinyml_attention_masked_s8", "tinyml_attention_biased_s8"),
+    "qemu-cortex-m4": (
+        "tinyml_attention_dsp_s8",
+        "tinyml_attention_masked_dsp_s8",
+        "tinyml_attention_biased_dsp_s8",
+    ),
+    "qemu-cortex-m55": (
+        "tinyml_attention_mve_s8",
+        "tinyml_attention_masked_mve_s8",
+        "tinyml_attention_biased_mve_s8",
+    ),
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Node, Quant, Shape, Tensor
+from tinyml.ops.attention.heads import Rows
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
@@ -23,7 +24,7 @@ from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
-from tinyml.passes._attention_masks import Mask, Scores, masked_scores, span_of
+from tinyml.passes._attention_masks import Mask, Scores, masked_scores, rows_that_meet, span_of
 from tinyml.passes._attention_shown import shown_keys
 from tinyml.passes._attention_sums import apart, is_wide
 from tinyml.passes.editor import Editor
@@ -187,6 +188,30 @@ def table_of(edit: Editor, between: Sequence[Node]) -> tuple[tuple[int, ...], Qu
         values = part.computed(arrays)[0]
         quant = layer.output.quant
     return None if quant is None else (tuple(int(v) for v in values), quant)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is added to the bytes, in these rows."""
+
+    bias: str
+    rows: Rows
+    once: bool
+
+
+def bias_of(edit: Editor, between: Sequence[Node], path: Path) -> Sums | None:
+    """The bias that the last function of the bytes adds; None if that is any other function."""
+    node = between[-1] if between else None
+    if node is None or not isinstance(node.op, Binary) or node.op.function != "add":
+        return None
+    scores = between[-2].outputs[0] if len(between) > 1 else path.scores
+    others = [name for name in node.inputs if not _same(edit, name, scores)]
+    shape = edit.tensors[node.outputs[0]].shape
+    alike = math.prod(shape) == edit.tensors[path.scores].elements
+    if len(others) != 1 or not alike or edit.tensors[others[0]].elements == 1 or node.op.clamp != NO_CLAMP:
+        return None
+    rows = rows_that_meet(edit, Mask(others[0], shape, False))
+    return None if rows is None else Sums(others[0], rows, node.op.round_once)
 
 
 def in_real_numbers(edit: Editor, path: Path) -> tuple[tuple[Node, ...], Scores] | None:

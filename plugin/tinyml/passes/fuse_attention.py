@@ -14,14 +14,14 @@ from tinyml.ir import Array, DType, Graph, Layer, Node
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import AttentionInt8, has_form
-from tinyml.ops.attention.heads import MOST_HEADS, Heads, K, Q, V
+from tinyml.ops.attention.heads import BIAS, MASK, MOST_HEADS, Heads, K, Q, V
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.softmax.exp_table import SoftmaxTable
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.passes._attention_masks import Scores, Shown, causal_past, visible_keys
 from tinyml.passes._attention_rows import Operand, destination, source, turned
-from tinyml.passes._attention_scores import Path, in_real_numbers, path_to, scores_of, table_of
+from tinyml.passes._attention_scores import Path, bias_of, in_real_numbers, path_to, scores_of, table_of
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
 
@@ -160,13 +160,26 @@ def _bytes(
         return None  # with a position, every query sees a key
     if path.guarded and between is path.between:
         return None  # without a mask, scores that were bytes are numbers, and so are their weights
+    sums = bias_of(edit, between, path)
     table: tuple[int, ...] = ()
     scaled = scores.quant
-    if between:
-        mapped = table_of(edit, between)
+    mapping = between if sums is None else between[:-1]
+    if mapping:
+        mapped = table_of(edit, mapping)
         if mapped is None:
             return None
         table, scaled = mapped
+    biased: dict[str, Any] = {}
+    if sums is not None:
+        if real.alike:
+            return None
+        biased = {
+            "unbiased": scaled,
+            "add_once": sums.once,
+            "bias_starts": sums.rows.starts,
+            "bias_step": sums.rows.step,
+        }
+        scaled = edit.tensors[last].quant or scaled
     visible: Array | None = None
     if real.mask:
         shape = (places["queries"], places["keys"])
@@ -191,12 +204,18 @@ def _bytes(
         past=real.past or 0,
         mask_starts=starts,
         mask_step=0 if tables is None else places["keys"],
+        **biased,
     )
+    more: tuple[str, ...] = ()
     if shown is not None:
-        return _shown(edit, op, shown, new)
-    if tables is not None:
-        return op, (edit.constant(f"{second.name} visible", tables).name,)
-    return _one_by_one(op) if real.alike else op, ("", real.position) if real.position else ()
+        op, more = _shown(edit, op, shown, new)
+    elif tables is not None:
+        more = (edit.constant(f"{second.name} visible", tables).name,)
+    elif real.position:
+        more = ("", real.position)
+    if sums is not None:
+        more = (*more, *[""] * (BIAS - MASK - len(more)), sums.bias)
+    return _one_by_one(op) if real.alike else op, more
 
 
 def _shared(visible: Array) -> tuple[Array, tuple[int, ...]]:

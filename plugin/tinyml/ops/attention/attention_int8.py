@@ -16,12 +16,15 @@ from functools import cached_property
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType
-from tinyml.ops.attention.heads import MASK, POSITION, Heads, K, Q, Rows, V, position_known
+from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType, given
+from tinyml.ops.attention.heads import BIAS, MASK, POSITION, Heads, K, Q, Rows, V, position_known
 from tinyml.ops.dense.matmul import MatMul
 from tinyml.ops.dense.matmul_int8 import MOST_PRODUCTS, has_integer_form, rescale
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.binary_int8 import linear_sum
+from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.operands import integers
-from tinyml.ops.shared.quant import is_quantized, quant_of
+from tinyml.ops.shared.quant import NO_CLAMP, is_quantized, quant_of
 from tinyml.ops.softmax import int8
 from tinyml.ops.softmax.exp_table import Plan, SoftmaxTable, plan_of, rows_by_table
 from tinyml.ops.softmax.softmax import Softmax
@@ -67,6 +70,19 @@ def mask_of_bools(layer: Layer[AttentionInt8]) -> bool:
     return op.mask_step == op.keys and not op.inverted and bool(op.masked(layer).any(axis=2).all())
 
 
+def bias_of_bytes(layer: Layer[AttentionInt8]) -> bool:
+    """A bias is int8, quantised per tensor, with a row for each query of each head and an element for each
+    key; one step adds it to a score in every bit as the sum of both does alone."""
+    op = layer.op
+    if not layer.has_input(BIAS):
+        return not op.bias_starts
+    bias, rows = layer.input(BIAS), Rows(op.bias_starts, op.bias_step)
+    if not is_quantized(bias, DType.INT8) or quant_of(bias).per_channel or op.unbiased.per_channel:
+        return False
+    fits = len(op.bias_starts) == op.heads and rows.fit(bias.elements, op.queries, op.keys)
+    return fits and sum_in_one_step(layer) is not None
+
+
 @dataclass(frozen=True)
 class AttentionInt8(Heads):
     """softmax(q · k) · v, with the scores as int8 (``scores``), perhaps mapped by a ``table`` to ``scaled``,
@@ -76,6 +92,8 @@ class AttentionInt8(Heads):
     which keys each query sees, or (``inverted``) does not see: the same ones in all heads, unless it has a
     place for each head. If it arrives at run time, a query may see none, and computes what ``blind`` says
     of the keys that ``blind_keys`` says.
+
+    A bias is added before the mask: ``unbiased`` is what it is added to, ``scaled`` the sum.
     """
 
     operands = (
@@ -85,6 +103,7 @@ class AttentionInt8(Heads):
         bytes_everywhere,
         products_fit,
         mask_of_bools,
+        bias_of_bytes,
     )
     scores: Quant = field(default=UNIT)
     table: tuple[int, ...] = ()
@@ -98,6 +117,10 @@ class AttentionInt8(Heads):
     inverted: bool = False
     blind: str = ZEROS
     blind_keys: str = EVERY
+    unbiased: Quant = field(default=UNIT)
+    add_once: bool = False  # as Binary.round_once
+    bias_starts: tuple[int, ...] = ()  # for each head
+    bias_step: int = 0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(self.output_shape, DType.INT8),)
@@ -108,6 +131,10 @@ class AttentionInt8(Heads):
         (scores,) = first.op.evaluate(first, [q, np.swapaxes(k, 1, 2)])
         if self.table:
             scores = np.asarray(self.table, np.int8)[scores.astype(np.int64) + 128]
+        if self.bias_starts:
+            rows = Rows(self.bias_starts, self.bias_step).numbers(self.queries, self.keys)
+            sums = self.sums(layer, scores.shape)
+            (scores,) = sums.op.evaluate(sums, [scores, given(inputs, BIAS).reshape(-1)[rows]])
         mask = inputs[MASK] if len(inputs) > MASK else None
         if mask is None:
             weights = self._weights(scores, self.position(inputs) or 0)
@@ -193,11 +220,22 @@ class AttentionInt8(Heads):
         first = Layer("", op, (tensor("q"), tensor("k")), (tensor("scores"),))
         return first, Layer("", op, (tensor("weights", "scores"), tensor("v")), (tensor("y"),))
 
+    def sums(self, layer: Layer, shape: tuple[int, ...]) -> Layer[Binary]:
+        """Of scores and a bias in this shape."""
+        quants = (self.unbiased, quant_of(layer.input(BIAS)), self.scaled)
+        scores, bias, y = (Tensor("", shape, DType.INT8, quant) for quant in quants)
+        return Layer("", Binary("add", round_once=self.add_once), (scores, bias), (y,))
+
     @cached_property
     def plan(self) -> Plan:
         """Of the softmax by table."""
         x, y = (Tensor("", (1, self.keys), DType.INT8, quant) for quant in (self.scaled, self.weights))
         return plan_of(SoftmaxTable(1, self.beta), x, y)
+
+
+def sum_in_one_step(layer: Layer[AttentionInt8]) -> Linear | None:
+    """How a bias is added to a score."""
+    return linear_sum("add", NO_CLAMP, layer.op.sums(layer, (1,)), layer.op.add_once)
 
 
 def has_form(layer: Layer[AttentionInt8]) -> bool:

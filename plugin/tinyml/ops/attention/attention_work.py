@@ -63,6 +63,7 @@ def bytes_one_by_one(layer: Layer[AttentionInt8]) -> Work:
         "products": scores * op.depth,
         "elements of values": scores * op.values,
         "outputs": queries * op.values,
+        **_biased(layer, scores),
         **_seldom(op, scores, queries * op.values),
     }
 
@@ -87,13 +88,14 @@ def bytes_in_pairs(layer: Layer[AttentionInt8]) -> Work:
         "words of rows": key_pairs * int(_ceil(op.depth, 4)) + value_pairs * fours,
         "sums": scores + outputs,
         "four weights": 2 * fours,
+        **_biased(layer, scores),
         **_seldom(op, scores, outputs),
     }
 
 
 def bytes_in_vectors(layer: Layer[AttentionInt8]) -> Work:
     op, seen = layer.op, _seen(layer)
-    keys, queries = int(seen.max()), op.heads * op.queries
+    keys, queries, scores = int(seen.max()), op.heads * op.queries, op.heads * int(seen.sum())
     key_rows = op.heads * int((seen // 4 + seen % 4).sum())
     value_rows = queries * (op.values // 4 + op.values % 4)
     across, down = int(_ceil(op.depth, 16)), int(_ceil(keys, 16))
@@ -108,8 +110,13 @@ def bytes_in_vectors(layer: Layer[AttentionInt8]) -> Work:
         "vectors of rows": key_rows * across + value_rows * down,
         "four weights": op.heads * int(_ceil(seen, 4).sum()),
         "hidden keys": op.heads * int((keys - seen).sum()),
-        **_seldom(op, op.heads * int(seen.sum()), queries * op.values),
+        **_biased(layer, scores),
+        **_seldom(op, scores, queries * op.values),
     }
+
+
+def _biased(layer: Layer[AttentionInt8], scores: int) -> Work:
+    return {"biased scores": scores} if layer.has_input(BIAS) else {}
 
 
 def _seldom(op: AttentionInt8, scores: int, outputs: int) -> Work:

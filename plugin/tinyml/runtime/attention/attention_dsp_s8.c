@@ -12,7 +12,7 @@
 void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t)
 {
-	attention_dsp_heads(p, NULL, t);
+	attention_dsp_heads(p, NULL, NULL, t);
 }
 
 #endif /* TINYML_CORE_DSP */

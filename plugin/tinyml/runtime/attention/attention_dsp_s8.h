@@ -4,8 +4,8 @@
 /**
  * Attention on int8 with DSP instructions: two queries by two keys at a time, then two rows of
  * weights by two columns of values, in pairs of int16. The values of a head are transposed first,
- * so that both products read rows. Without a mask, which the C compiler sees, nothing of it is
- * left.
+ * so that both products read rows. Without a mask or a bias, which the C compiler sees, nothing of
+ * it is left.
  */
 
 #ifndef TINYML_ATTENTION_DSP_S8_H_
@@ -160,6 +160,18 @@ static void attention_dsp_scores(const struct tinyml_attention_s8 *p, const stru
 	}
 }
 
+/* Adds a bias to a row of scores. */
+__attribute__((noinline)) static void
+attention_dsp_add_bias(const struct tinyml_attention_s8_bias *bias, const int8_t *values,
+		       int32_t count, int8_t *scores)
+{
+	const struct tinyml_attention_s8_bias by = *bias;
+
+	for (const int8_t *end = scores + count; scores != end; scores++) {
+		*scores = (int8_t)attention_s8_sum(&by, *scores, *values++);
+	}
+}
+
 /* Four weights by table, where they are in a column; returns their sum. */
 __attribute__((noinline)) static int32_t
 attention_dsp_quick_weights(const struct attention_s8_row *row, const int8_t *scores, int32_t count,
@@ -282,6 +294,7 @@ static int32_t attention_dsp_masked_weights(const struct tinyml_attention_s8 *p,
 
 ATTENTION_S8_INLINE void attention_dsp_head(const struct tinyml_attention_s8 *p,
 					    const struct tinyml_attention_mask *mask,
+					    const struct tinyml_attention_s8_bias *bias,
 					    const struct tinyml_attention_bytes *t,
 					    const struct rows *rows, int32_t head)
 {
@@ -309,6 +322,13 @@ ATTENTION_S8_INLINE void attention_dsp_head(const struct tinyml_attention_s8 *p,
 
 		attention_dsp_queries(p, rows, queries, totals);
 		attention_dsp_scores(p, rows, &t->k[starts[1]], seen, totals);
+		if (bias != NULL) {
+			attention_dsp_add_bias(bias, attention_s8_values(bias, head, i), seen,
+					       rows->scores[0]);
+			attention_dsp_add_bias(bias,
+					       attention_s8_values(bias, head, pair ? i + 1 : i),
+					       seen, rows->scores[1]);
+		}
 		if (mask == NULL) {
 			totals[0] = attention_dsp_weights(p, rows, 0, first.seen, padded);
 			totals[1] = attention_dsp_weights(p, rows, 1, seen, padded);
@@ -326,6 +346,7 @@ ATTENTION_S8_INLINE void attention_dsp_head(const struct tinyml_attention_s8 *p,
 
 ATTENTION_S8_INLINE void attention_dsp_heads(const struct tinyml_attention_s8 *p,
 					     const struct tinyml_attention_mask *mask,
+					     const struct tinyml_attention_s8_bias *bias,
 					     const struct tinyml_attention_bytes *t)
 {
 	const int32_t keys = (p->at.keys + 3) & ~3;
@@ -336,7 +357,7 @@ ATTENTION_S8_INLINE void attention_dsp_heads(const struct tinyml_attention_s8 *p
 	rows.values = rows.scores[1] + keys;
 	rows.blind = (uint8_t *)&rows.values[p->at.values * keys];
 	for (int32_t h = 0; h < p->at.heads; h++) {
-		attention_dsp_head(p, mask, t, &rows, h);
+		attention_dsp_head(p, mask, bias, t, &rows, h);
 	}
 }
 

@@ -13,7 +13,7 @@ void tinyml_attention_masked_dsp_s8(const struct tinyml_attention_s8 *p,
 				    const struct tinyml_attention_mask *mask,
 				    const struct tinyml_attention_bytes *t)
 {
-	attention_dsp_heads(p, mask, t);
+	attention_dsp_heads(p, mask, NULL, t);
 }
 
 #endif /* TINYML_CORE_DSP */

@@ -11,5 +11,5 @@ void tinyml_attention_masked_s8(const struct tinyml_attention_s8 *p,
 				const struct tinyml_attention_mask *mask,
 				const struct tinyml_attention_bytes *t)
 {
-	attention_rows_s8_heads(p, mask, t);
+	attention_rows_s8_heads(p, mask, NULL, t);
 }

@@ -4,7 +4,7 @@
 /**
  * Attention on int8 with Helium: a query by four keys, then a row of weights by four columns of
  * values, sixteen elements at a time. The values of a head are transposed first, so that both
- * products read rows. Without a mask, which the C compiler sees, nothing of it is left.
+ * products read rows. Without a mask or a bias, which the C compiler sees, nothing of it is left.
  */
 
 #ifndef TINYML_ATTENTION_MVE_S8_H_
@@ -136,6 +136,27 @@ static void attention_mve_scores(const struct tinyml_attention_s8 *p, const stru
 	}
 }
 
+/* Adds a bias to a row of scores. */
+static void attention_mve_add_bias(const struct tinyml_attention_s8_bias *bias,
+				   const int8_t *values, int32_t count, int8_t *scores)
+{
+	const int32x4_t offset = vdupq_n_s32(bias->offset);
+	const int32_t score_factor = bias->score_factor, value_factor = bias->value_factor;
+	const int32_t shift = -bias->shift;
+
+	for (; count > 0; count -= 4) {
+		const mve_pred16_t some = vctp32q((uint32_t)count);
+		int32x4_t sum = vmlaq_n_s32(offset, vldrbq_z_s32(scores, some), score_factor);
+
+		sum = vshlq_r_s32(vmlaq_n_s32(sum, vldrbq_z_s32(values, some), value_factor),
+				  shift);
+		sum = vmaxq_s32(vminq_s32(sum, vdupq_n_s32(INT8_MAX)), vdupq_n_s32(INT8_MIN));
+		vstrbq_p_s32(scores, sum, some);
+		scores += 4;
+		values += 4;
+	}
+}
+
 static int32_t attention_mve_top(const int8_t *scores, int32_t count)
 {
 	int8_t top = INT8_MIN;
@@ -263,6 +284,7 @@ static void attention_mve_values(const struct tinyml_attention_s8 *p, const stru
 
 ATTENTION_S8_INLINE void attention_mve_head(const struct tinyml_attention_s8 *p,
 					    const struct tinyml_attention_mask *mask,
+					    const struct tinyml_attention_s8_bias *bias,
 					    const struct tinyml_attention_bytes *t,
 					    const struct rows *rows, int32_t head)
 {
@@ -288,6 +310,10 @@ ATTENTION_S8_INLINE void attention_mve_head(const struct tinyml_attention_s8 *p,
 		int32_t total;
 
 		attention_mve_scores(p, rows, q, k, view.seen);
+		if (bias != NULL) {
+			attention_mve_add_bias(bias, attention_s8_values(bias, head, i), view.seen,
+					       rows->scores);
+		}
 		total = mask == NULL ? attention_mve_weights(p, rows, view.seen)
 				     : attention_mve_masked_weights(p, rows, &view);
 		attention_mve_values(p, rows, y, -p->v_zero * total);
@@ -298,6 +324,7 @@ ATTENTION_S8_INLINE void attention_mve_head(const struct tinyml_attention_s8 *p,
 
 ATTENTION_S8_INLINE void attention_mve_heads(const struct tinyml_attention_s8 *p,
 					     const struct tinyml_attention_mask *mask,
+					     const struct tinyml_attention_s8_bias *bias,
 					     const struct tinyml_attention_bytes *t)
 {
 	struct rows rows = {.key_sums = t->scratch, .keys = (p->at.keys + 15) & ~15};
@@ -307,7 +334,7 @@ ATTENTION_S8_INLINE void attention_mve_heads(const struct tinyml_attention_s8 *p
 	rows.values = rows.scores + rows.keys;
 	rows.blind = (uint8_t *)&rows.values[p->at.values * rows.keys];
 	for (int32_t h = 0; h < p->at.heads; h++) {
-		attention_mve_head(p, mask, t, &rows, h);
+		attention_mve_head(p, mask, bias, t, &rows, h);
 	}
 }
 

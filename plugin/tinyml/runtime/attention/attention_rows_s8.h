@@ -4,7 +4,7 @@
 /**
  * Attention on int8, query by query. Working memory: the query, the sums of an output, a row of
  * scores that become weights. Keys that a mask hides have no score: those of the others follow each
- * other. Without a mask, which the C compiler sees, nothing of it is left.
+ * other. Without a mask or a bias, which the C compiler sees, nothing of it is left.
  */
 
 #ifndef TINYML_ATTENTION_ROWS_S8_H_
@@ -21,11 +21,15 @@ struct rows {
 	uint8_t *blind; /* the keys of a query that sees none, if need be */
 };
 
-/* The scores of the keys that a query sees. */
+/* The scores of the keys that a query sees. `values`: what `bias` adds to them. */
 ATTENTION_S8_INLINE void attention_rows_s8_scores(const struct tinyml_attention_s8 *p,
-						  const struct rows *rows, const int8_t *k,
+						  const struct tinyml_attention_s8_bias *bias,
+						  const int8_t *values, const struct rows *rows,
+						  const int8_t *k,
 						  const struct attention_s8_view *view)
 {
+	const struct tinyml_attention_s8_bias added =
+		bias != NULL ? *bias : (struct tinyml_attention_s8_bias){.shift = 0};
 	const int32_t depth = p->at.depth;
 	const struct attention_s8_scale by = attention_s8_score_scale(p);
 	const int8_t *table = p->table;
@@ -42,8 +46,10 @@ ATTENTION_S8_INLINE void attention_rows_s8_scores(const struct tinyml_attention_
 			for (int32_t i = 0; i < depth; i++) {
 				sum += rows->query[i] * k[i];
 			}
+			sum = attention_s8_score(&by, table, sum);
+			sum = bias != NULL ? attention_s8_sum(&added, sum, values[j]) : sum;
 			rows->scores[view->row == NULL ? j : count++] =
-				view->level ? 0 : attention_s8_score(&by, table, sum);
+				(int8_t)(view->level ? 0 : sum);
 		}
 		k += p->at.k_step;
 	}
@@ -83,6 +89,7 @@ ATTENTION_S8_INLINE void attention_rows_s8_values(const struct tinyml_attention_
 
 ATTENTION_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attention_s8 *p,
 						 const struct tinyml_attention_mask *mask,
+						 const struct tinyml_attention_s8_bias *bias,
 						 const struct tinyml_attention_bytes *t)
 {
 	struct rows rows = {.sums = t->scratch};
@@ -98,6 +105,8 @@ ATTENTION_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attention_s
 		for (int32_t i = 0; i < p->at.queries; i++) {
 			const struct attention_s8_view view =
 				attention_s8_look(&p->at, mask, h, i, rows.blind);
+			const int8_t *values =
+				bias != NULL ? attention_s8_values(bias, h, i) : NULL;
 
 			for (int32_t d = 0; d < p->at.depth; d++) {
 				rows.query[d] = (int16_t)(q[d] - p->q_zero);
@@ -105,7 +114,8 @@ ATTENTION_S8_INLINE void attention_rows_s8_heads(const struct tinyml_attention_s
 			if (mask != NULL && view.count == 0) {
 				memset(y, p->out_zero, (size_t)p->at.values);
 			} else {
-				attention_rows_s8_scores(p, &rows, &t->k[starts[1]], &view);
+				attention_rows_s8_scores(p, bias, values, &rows, &t->k[starts[1]],
+							 &view);
 				attention_rows_s8_values(p, &rows, &t->v[starts[2]], y, &view);
 			}
 			q += p->at.q_step;

@@ -10,5 +10,5 @@
 void tinyml_attention_s8(const struct tinyml_attention_s8 *p,
 			 const struct tinyml_attention_bytes *t)
 {
-	attention_rows_s8_heads(p, NULL, t);
+	attention_rows_s8_heads(p, NULL, NULL, t);
 }

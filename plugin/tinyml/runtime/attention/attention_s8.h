@@ -184,6 +184,23 @@ static inline int8_t attention_s8_score(const struct attention_s8_scale *by, con
 	return table != NULL ? table[score + 128] : (int8_t)score;
 }
 
+/* What is added to the scores of a query, for each key. */
+ATTENTION_S8_INLINE const int8_t *attention_s8_values(const struct tinyml_attention_s8_bias *bias,
+						      int32_t head, int32_t query)
+{
+	const int32_t start = bias->starts != NULL ? bias->starts[head] : 0;
+
+	return &bias->values[start + query * bias->step];
+}
+
+static inline int32_t attention_s8_sum(const struct tinyml_attention_s8_bias *by, int32_t score,
+				       int32_t value)
+{
+	const int32_t sum = score * by->score_factor + value * by->value_factor + by->offset;
+
+	return tinyml_saturate_s8(sum >> by->shift);
+}
+
 static inline int32_t attention_s8_top(const int8_t *scores, int32_t count)
 {
 	int32_t top = INT8_MIN;

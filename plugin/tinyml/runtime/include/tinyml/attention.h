@@ -77,6 +77,19 @@ struct tinyml_attention_mask {
 	uint8_t blind_keys;    /* enum tinyml_attention_blind_keys; ONCE needs working memory */
 };
 
+/** What is added to scores before a mask: (score * score_factor + value * value_factor + offset)
+ * >> shift, limited to int8.
+ */
+struct tinyml_attention_s8_bias {
+	const int8_t *values;
+	const int32_t *starts; /* for each head; NULL: the same is added in all heads */
+	int32_t step; /* from one query to the next; 0: the same is added for all of them */
+	int32_t score_factor;
+	int32_t value_factor;
+	int32_t offset;
+	int32_t shift;
+};
+
 struct tinyml_attention_f32 {
 	struct tinyml_heads at;
 	float scale;
@@ -123,15 +136,28 @@ void tinyml_attention_s8(const struct tinyml_attention_s8 *p,
 void tinyml_attention_masked_s8(const struct tinyml_attention_s8 *p,
 				const struct tinyml_attention_mask *mask,
 				const struct tinyml_attention_bytes *t);
+/** `mask`: NULL without one. */
+void tinyml_attention_biased_s8(const struct tinyml_attention_s8 *p,
+				const struct tinyml_attention_mask *mask,
+				const struct tinyml_attention_s8_bias *bias,
+				const struct tinyml_attention_bytes *t);
 void tinyml_attention_dsp_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t);
 void tinyml_attention_masked_dsp_s8(const struct tinyml_attention_s8 *p,
 				    const struct tinyml_attention_mask *mask,
 				    const struct tinyml_attention_bytes *t);
+void tinyml_attention_biased_dsp_s8(const struct tinyml_attention_s8 *p,
+				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_s8_bias *bias,
+				    const struct tinyml_attention_bytes *t);
 void tinyml_attention_mve_s8(const struct tinyml_attention_s8 *p,
 			     const struct tinyml_attention_bytes *t);
 void tinyml_attention_masked_mve_s8(const struct tinyml_attention_s8 *p,
 				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_bytes *t);
+void tinyml_attention_biased_mve_s8(const struct tinyml_attention_s8 *p,
+				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_s8_bias *bias,
 				    const struct tinyml_attention_bytes *t);
 void tinyml_attention_f32(const struct tinyml_attention_f32 *p,
 			  const struct tinyml_attention_floats *t);

@@ -1,0 +1,20 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Attention on int8 with DSP instructions, with a bias and perhaps a mask. */
+
+#include <tinyml/tinyml.h>
+
+#if TINYML_CORE_DSP
+
+#include "attention_dsp_s8.h"
+
+void tinyml_attention_biased_dsp_s8(const struct tinyml_attention_s8 *p,
+				    const struct tinyml_attention_mask *mask,
+				    const struct tinyml_attention_s8_bias *bias,
+				    const struct tinyml_attention_bytes *t)
+{
+	attention_dsp_heads(p, mask, bias, t);
+}
+
+#endif /* TINYML_CORE_DSP */

@@ -1,0 +1,16 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Attention on int8, query by query, with a bias and perhaps a mask. */
+
+#include <tinyml/attention.h>
+
+#include "attention_rows_s8.h"
+
+void tinyml_attention_biased_s8(const struct tinyml_attention_s8 *p,
+				const struct tinyml_attention_mask *mask,
+				const struct tinyml_attention_s8_bias *bias,
+				const struct tinyml_attention_bytes *t)
+{
+	attention_rows_s8_heads(p, mask, bias, t);
+}
