@@ -64,10 +64,13 @@ KINDS = (
 """Of the batches, in turns; those after ``IN_TURNS`` came later."""
 IN_TURNS = 60
 FLOAT16 = "float16"
+FLOAT16_SUMS = "float16_sums"
+"""Float layers with such weights on cores that can add up their products in float16."""
 LATER = (
     *(*[FLOAT16] * 10, *["recurrent"] * 6, *["plain"] * 4, *["recurrent_float"] * 3),
     *["limited_float32"] * 4,
     *(*["few"] * 3, *["few_int16"] * 2),
+    *[FLOAT16_SUMS] * 10,
 )
 SIZES = {"recurrent": 25}
 """Layers of batches that are smaller: their layers have several outputs."""
@@ -93,17 +96,23 @@ def kind_of(number: int) -> str:
 def made(number: int) -> tuple[Graph, Batch]:
     """A batch, optimised, and as it was."""
     kind = kind_of(number)
-    layers = batch(SEED, number, SIZES.get(kind, SIZE), kind)
+    layers = batch(SEED, number, SIZES.get(kind, SIZE), FLOAT16 if kind == FLOAT16_SUMS else kind)
     return optimize(layers.graph), layers
 
 
-def contenders(layer: Layer, target: Target, float16: bool = False) -> list[Kernel[Any]]:
+def contenders(layer: Layer, target: Target, kind: str = "") -> list[Kernel[Any]]:
     """Our own kernels that may be chosen for a layer; with weights of four bits also those for bytes.
 
-    Weights of many float layers are float16 numbers, but only the kind that has this name is counted so.
+    Weights of many float layers are float16 numbers, but only the kinds that have this name are counted so.
     """
     kernels = (k for k in kernels_of(type(layer.op)) if k.library is Library.PORTABLE and k.runs_on(target))
-    found = [k for k in kernels if k.refusal(layer) is None and (float16 or not k.weights_are_float16)]
+    found = [
+        k
+        for k in kernels
+        if k.refusal(layer) is None
+        and k.adds_in_float16 == (kind == FLOAT16_SUMS)
+        and (kind in (FLOAT16, FLOAT16_SUMS) or not k.weights_are_float16)
+    ]
     return found[:1] if layer.output.dtype.is_float else found
 
 
@@ -135,7 +144,7 @@ def placed(machine: str, number: int) -> Placed | None:
     chosen = [
         (step, layer, kernel)
         for step, layer in enumerate(graph.layers())
-        for kernel in contenders(layer, target, kind_of(number) == FLOAT16)
+        for kernel in contenders(layer, target, kind_of(number))
     ]
     if not chosen:
         return None

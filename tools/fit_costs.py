@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the costs by which ``tinyml.cost`` estimates, and write docs/COSTS.md with the error of each estimate.
 
-``python -m tools.fit_costs [--on qemu-cortex-m4,...] [--keep-code | --new | --loops | --relink | --table]``
+``python -m tools.fit_costs [--on qemu-cortex-m4,...]
+    [--keep-code | --new | --loops | --cycles | --relink | --table]``
 
 Instructions and cycles are fitted to benchmarks/layer_counts.json (``python -m tools.layer_counts`` counts
 them again). Code is linked function by function. The costs of a core go into plugin/tinyml/cost/data.
 ``--keep-code`` fits only instructions and cycles; ``--keep-functions`` also the code of models, with the
 sizes of library functions as they are; ``--new`` only adds kernels without figures; ``--loops`` only fits
-the loops of kernels; ``--relink`` only links the functions of libraries again; ``--table`` only writes the
-page, from the costs as they are.
+the loops of kernels; ``--cycles`` only fits cycles, by which nothing is chosen; ``--relink`` only links the
+functions of libraries again; ``--table`` only writes the page, from the costs as they are.
 Requires the Arm tools, CMSIS-NN, and the published models in the folder ``TINYML_MODELS``.
 """
 
@@ -39,7 +40,7 @@ from tinyml.bench import record
 from tinyml.cores.core_data import DATA
 from tinyml.cost import cycles
 from tinyml.cost.estimate import estimate
-from tinyml.cost.model import CostModel, find_model, own_loops
+from tinyml.cost.model import CostModel, Speed, find_model, own_loops
 
 
 def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> CostModel:
@@ -47,18 +48,22 @@ def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> 
     known = examples(machine)
     target = harness.find_machine(machine).target.name
     old = find_model(target) if keep_code or keep_functions else None
-    timed = [one for one in known if one.counted.cycles is not None]
     weighing = cycles.MODELS.get(target)
     by_sizes = fit_evenly(known, single_layers(machine, "instructions"), "instructions")
     model = CostModel(
         target,
         record.compiler_name([machine]),
         with_loops(replace(by_sizes, own_loops=own_loops(target)), machine),
-        fit_evenly(timed, single_layers(machine, "cycles"), "cycles") if timed else None,
+        fit_cycles(machine, known),
         weighing.how if weighing else "",
         old.code if old and keep_code else fit_code(machine, known, old.code if old else None),
     )
     return with_errors(model, known)
+
+
+def fit_cycles(machine: str, known: list[Example]) -> Speed | None:
+    timed = [one for one in known if one.counted.cycles is not None]
+    return fit_evenly(timed, single_layers(machine, "cycles"), "cycles") if timed else None
 
 
 def with_errors(model: CostModel, known: list[Example]) -> CostModel:
@@ -78,6 +83,14 @@ def refitted_loops(machine: str) -> CostModel:
     assert model is not None, f"python -m tools.fit_costs --on {machine}"
     again = replace(model, instructions=with_loops(model.instructions, machine))
     return with_errors(again, examples(machine))
+
+
+def refitted_cycles(machine: str) -> CostModel:
+    """The last fit with other figures of cycles."""
+    model = find_model(harness.find_machine(machine).target.name)
+    assert model is not None, f"python -m tools.fit_costs --on {machine}"
+    known = examples(machine)
+    return with_errors(replace(model, cycles=fit_cycles(machine, known)), known)
 
 
 def relinked_code(machine: str) -> CostModel:
@@ -133,6 +146,7 @@ def main() -> int:
     )
     parser.add_argument("--new", action="store_true", help="only kernels that have no figures")
     parser.add_argument("--loops", action="store_true", help="only the loops of kernels")
+    parser.add_argument("--cycles", action="store_true", help="only cycles")
     parser.add_argument("--relink", action="store_true", help="only the sizes of library functions")
     parser.add_argument("--table", action="store_true", help="only write docs/COSTS.md")
     args = parser.parse_args()
@@ -140,6 +154,8 @@ def main() -> int:
         for machine in () if args.table else args.on.split(","):
             if args.loops:
                 model = refitted_loops(machine)
+            elif args.cycles:
+                model = refitted_cycles(machine)
             elif args.relink:
                 model = relinked_code(machine)
             else:
@@ -153,7 +169,7 @@ def main() -> int:
             for name, reason in left_out(machine).items():
                 print(f"  without {name}, which {reason}", flush=True)
         find_model.cache_clear()
-        if args.new or args.loops or args.relink:
+        if args.new or args.loops or args.cycles or args.relink:
             return 0
         from tools import costs_page
 

@@ -79,7 +79,7 @@ def _shared_out(speed: Speed, layers: Sequence[Known]) -> Iterator[tuple[str, Wo
     for one in layers:
         if (inside := library_parts(one.layer)) is not None:
             parts = [(variant(kernel, work(part)), work(part)) for part, kernel in inside]
-            left = max(one.spent - speed.of_loops(one.layer, one.kernel, one.tally), 1)
+            left = max(one.spent - speed.of_bands_loops(one.layer, one.tally), 1)
             guesses = [
                 weighted(speed.kernels[key], amounts) if key in speed.kernels else amounts["macs"]
                 for key, amounts in parts

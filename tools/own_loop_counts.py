@@ -40,6 +40,7 @@ KINDS = (
     *(*["plain"] * 15, *["computed"] * 10, *["transposed_float32"] * 4),
     *(*["plain"] * 20, *["computed"] * 16, *["transposed_float32"] * 4),
     *["usual_pools"] * 4,
+    "round_scales",
 )
 """Of the batches."""
 SIZES = {"computed": 50, "transposed_float32": 50}

@@ -53,6 +53,35 @@ def test_vectors_of_risc_v_hold_32_sums_of_a_window_and_16_of_each_of_four() -> 
     assert found["elements of blocks"] == 2 * 3  # twelve elements, four at a time
 
 
+def test_sums_in_float16() -> None:
+    """Three rows of 70 elements: two at once, and one. 26 filters are sixteen, eight, and two alone.
+
+    Of 70 elements, two blocks of 32 have 8 fours each, and the last one has a four and two elements.
+    """
+    found = counts("tinyml_dense_f16", layer_of(Dense(), (3, 70), (26, 70)))
+    assert (found["runs"], found["fours of runs"]) == (3, 3 * 18)
+    assert (found["two windows by 16"], found["a window by 16"]) == (1, 1)
+    assert (found["two windows by 8"], found["a window by 8"]) == (1, 1)
+    assert (found["few"], found["filters of few"]) == (2 + 1, 2 * (2 + 1))
+    for kind, times in (("two windows by 16", 1), ("a window by 8", 1), ("few", 3)):
+        blocks, fours = found[f"blocks of {kind}"], found[f"fours of {kind}"]
+        assert (blocks, fours, found[f"single elements of {kind}"]) == (3 * times, 17 * times, 2 * times)
+
+
+def test_windows_of_sums_in_float16() -> None:
+    """3x3 over 4x4 with padding: 4 windows inside in one call each, of three rows; 12 at an edge."""
+    layer = layer_of(Conv(pads=(1, 1, 1, 1)), (1, 4, 4, 5), (16, 3, 3, 5))
+    found = counts("tinyml_conv_f16", layer)
+    assert (found["windows"], found["windows in parts"], found["windows cleared"]) == (16, 12, 12)
+    assert (found["calls of runs"], found["runs"]) == (16, (3 * 4 - 2) * 4)
+    assert found["fours of runs"] == (3 * 4 - 2) * (2 * 4 + 2 * 3)  # 15 elements, or 10 at the edge
+    assert found["two windows by 16"] == 8
+    dilated = layer_of(Conv(dilations=(2, 2)), (1, 7, 7, 5), (16, 3, 3, 5))
+    found = counts("tinyml_conv_f16", dilated)
+    assert (found["windows in parts"], found["runs"]) == (9, 9 * 9)  # one by one
+    assert "windows cleared" not in found
+
+
 def test_rows_of_a_depthwise_layer_with_vectors_are_read_once() -> None:
     layer = layer_of(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 6, 40), (1, 3, 3, 40))
     found = counts("tinyml_depthwise_conv_rvv_s8", layer)

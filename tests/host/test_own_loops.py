@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tinyml.cost.loops.conditions import UnknownCondition, true_part
 from tinyml.cost.loops.loop_work import Setting, normalized, work_of
 from tinyml.cost.loops.tree import parse
 from tinyml.cost.model import find_model
+from tinyml.pipeline import Options, compile_model
 from tools.cost_errors import GOAL, own_loop_layers
 from tools.fit_own_loops import fitted
 
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 FLOATS = Setting("element-wise loops", "float32", "float32,float32>float32", "float", 4, False)
 ADDED = """\
 	for (int32_t i0 = 0; i0 < 7; i0++) {
@@ -165,3 +169,38 @@ def test_a_kernel_that_was_not_counted_keeps_its_older_estimate() -> None:
     assert "layer element-wise loops" in model.instructions.own_loops
     assert "layer element-wise loop" not in model.instructions.own_loops
     assert "layer tree walk" not in model.instructions.own_loops
+
+
+@pytest.mark.parametrize(
+    "statement,expected",
+    [
+        ("y[i] = q_even(x[i], 1.0f, 0, -128, 127);", "y[1] = q_even_undivided(x[1], N, 0, -N, N);"),
+        ("y[i] = q_away(x[i], 0.0078125f, 3, 0, 255);", "y[1] = q_away_multiplied(x[1], N, N, 0, N);"),
+        ("y[i] = q_even(x[i], 0.02f, 0, -128, 127);", "y[1] = q_even(x[1], N, 0, -N, N);"),
+        ("y[i] = q_even(x[i], 1.00000001e-10f, 0, 0, 255);", "y[1] = q_even(x[1], N, 0, 0, N);"),
+        ("y[i] = 1.0f * (float)(x[i] - 3);", "y[1] = (float)(x[1] - N);"),
+        ("y[i] = 21.0f * (float)(x[i] - 3);", "y[1] = N * (float)(x[1] - N);"),
+    ],
+)
+def test_a_scale_of_one_is_left_out_and_a_power_of_two_is_multiplied_by(
+    statement: str, expected: str
+) -> None:
+    """Compilers do that: on cores without an FPU, a division takes longer than all else."""
+    source, wanted = (text.replace("q_", "tinyml_quantize_") for text in (statement, expected))
+    assert normalized(source, "i", "float32") == wanted
+
+
+def test_loops_in_bands_are_known_by_the_names_of_a_function_of_their_own() -> None:
+    """Rows of a chain lie in its scratch memory, but a kernel's loops over them are the same code there."""
+    whole = compile_model(DIGITS, Options("digits", "cortex-m3"))
+    rows = compile_model(DIGITS, Options("digits", "cortex-m3", io="rows"))
+    alone = next(step for step, one in enumerate(whole.selected) if one.kernel.name == "quantize loop")
+    expected = work_of(whole.tallies[alone].body, FLOATS)
+    chain = next(tally for tally in rows.tallies.values() if tally.in_bands)
+    quantized = [part for part in chain.in_bands if "tinyml_quantize_even(" in part.tally.body]
+    assert sum(part.bands for part in quantized) == 4
+    for part in quantized:
+        names = {name for name in work_of(part.tally.body, FLOATS) if name.startswith("statement")}
+        assert names == {name for name in expected if name.startswith("statement")}
+    copied = sum(part.bands * part.tally.executed["copied byte"] for part in chain.in_bands)
+    assert copied == 0 < chain.executed["copied byte"], "the chain moves its rows, not its operators"

@@ -12,7 +12,7 @@ import numpy as np
 from tests.random_layers.attention import attention_input, attention_layer
 from tests.random_layers.blocked import blocked_layer
 from tests.random_layers.boxes import boxes_layer
-from tests.random_layers.loops import loops_layer
+from tests.random_layers.loops import loops_layer, round_scale_layer
 from tests.random_layers.plain import plain_layer, usual_pool_layer, volume_layer
 from tests.random_layers.recurrent import recurrent_layer
 from tests.random_layers.recurrent_float import recurrent_float_layer
@@ -53,6 +53,7 @@ SHARES = {
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
     "attention": 0.0,  # on bytes and floats, with masks, positions and biases
+    "round_scales": 0.0,  # those that quantise, by powers of two
 }
 
 TYPES = {
@@ -124,6 +125,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         return loops_layer(rng, name)
     if kind == "attention":
         return attention_layer(rng, name)
+    if kind == "round_scales":
+        return round_scale_layer(rng, name)
     if kind == "boxes":
         return boxes_layer(rng, name)
     made = Layers(rng)

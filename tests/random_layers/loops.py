@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -204,6 +204,16 @@ def dequantize(draw: Drawing) -> Graph:
     return draw.made(Dequantize(), x)
 
 
+def round_scale(draw: Drawing) -> Graph:
+    """Between floats and integers by a power of two, mostly 1: compilers multiply, or leave it out."""
+    dtype, shape = draw.dtype(*QUANTIZED), draw.shape()
+    scale = 2.0 ** draw.whole(0, 0, 0, -1, -7, -8, 3)
+    quant = Quant.per_tensor(scale, 0 if dtype is DType.INT16 else draw.whole(0, 3))
+    if draw.chance(0.6):
+        return draw.made(Quantize(dtype, quant, draw.chance(0.5)), draw.plain("x", shape, FLOAT))
+    return draw.made(Dequantize(), replace(draw.plain("x", shape, dtype), quant=quant))
+
+
 def requantize(draw: Drawing) -> Graph:
     shape, dtype = draw.shape(), draw.dtype(*QUANTIZED)
     other = dtype if draw.chance(0.6) else draw.dtype(*QUANTIZED)
@@ -362,3 +372,7 @@ def loops_layer(rng: np.random.Generator, name: str) -> Graph:
             continue
         if all(0 < tensor.elements <= 2 * LARGEST for tensor in graph.tensors.values()):
             return graph
+
+
+def round_scale_layer(rng: np.random.Generator, name: str) -> Graph:
+    return round_scale(Drawing(rng, name))

@@ -10,6 +10,7 @@ would keep: the functions that the C names and those that they call, and what th
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
@@ -63,7 +64,7 @@ class Speed:
                 for part, calls in zip(inside, calls_in_bands(layer), strict=True)
                 if part[1].library is not Library.GENERATED
             ]
-            own = self.of_loops(layer, kernel, tally)
+            own = self.of_bands_loops(layer, tally)
             known = [part for part in parts if part is not None]
             return own + sum(known) if len(known) == len(parts) else None
         if kernel.library is not Library.GENERATED:
@@ -108,13 +109,26 @@ class Speed:
         found = weighted(self.shapes[kernel.name], amounts)
         return found if by_sizes is None or found <= self.shapes_up_to[kernel.name] else by_sizes
 
+    def of_bands_loops(self, layer: Layer, tally: Tally | None) -> float:
+        """The loops of all operators of a chain, and what it does besides: its turns, and rows it moves."""
+        if tally is None:
+            return 0.0
+        links, besides = banded_layers(layer) or [], Counter(tally.executed)
+        own = 0.0
+        for part in tally.in_bands:
+            besides.subtract({name: part.bands * count for name, count in part.tally.executed.items()})
+            inside, kernel = links[part.link]
+            if kernel.library is Library.GENERATED:
+                own += part.bands * self.of_loops(inside, kernel, part.tally)
+        return own + weighted(self.operations, _classed(number_class(layer), besides))
+
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
             return 0.0
         rough = factor_of(self.factors, layer, kernel, tally) * weighted(
             self.operations, executed(layer, tally)
         )
-        if f"layer {kernel.name}" in self.own_loops and banded_layers(layer) is None:
+        if f"layer {kernel.name}" in self.own_loops:
             found = weighted(self.own_loops, loop_work(layer, kernel.name, tally))
             return max(1.0, rough / FAR_OFF, found)
         return rough

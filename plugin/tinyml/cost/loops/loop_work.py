@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from math import frexp
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cost.loops.tree import Block, Copy, parse
@@ -25,6 +26,8 @@ _RESCALE = re.compile(r"(tinyml_rescale\w*\(.+?), (\d{8,10}), (-?\d+)\)")
 _OFFSET = re.compile(r"tinyml_clamp\(\((\w+\[.*?\]) - \((-?\d+)\)\) \+ \((-?\d+)\), (-?\d+), (-?\d+)\)")
 _DIVIDED = re.compile(r"tinyml_div_s\d+\((\w+\[[^\]]*\]), (?:INT64_C\()?(\d+)\)+")
 _SHIFT = re.compile(r"(tinyml_shift_right_to_even\(\w+), (\d+)")
+_QUANTIZED = re.compile(r"(tinyml_quantize_(?:even|away))(\(.+?, )(\d[\w.+-]*)f, ")
+_ONCE = re.compile(r"(?<![\w.])1\.0f \* ")
 _INPUT = re.compile(r"\b(?:\w+_in\d+|x\d*)\[")
 _TABLE = re.compile(r"\b\w+_\w*table\w*\[")
 _NUMBERED = re.compile(r"\b[vab]\d\b")
@@ -154,6 +157,7 @@ def normalized(text: str, counter: str, source: str) -> str:
     text = _INDEX.sub(lambda match: _index(match[1], counter), text)
     text = _RESCALE.sub(_rescale, text)
     text = _SHIFT.sub(lambda match: f"{match[1]}, {_size(int(match[2]))}", text)
+    text = _ONCE.sub("", _QUANTIZED.sub(_quantized, text))
     text = _TABLE.sub("T[", _INPUT.sub("x[", text))
     text = _NUMBERED.sub("v", text)
     text = _IN_PARENTHESES.sub(r" \1", text)
@@ -188,6 +192,13 @@ def _rescale(match: re.Match[str]) -> str:
     factor, shift = int(match[2]), int(match[3])
     way = "L" if shift > 0 else "R" if shift < 0 else "Z"
     return f"{match[1]}, {'P' if factor & (factor - 1) == 0 else 'M'}, {way})"
+
+
+def _quantized(match: re.Match[str]) -> str:
+    """A float divided by a scale: compilers multiply if that is a power of two, and do not divide by 1."""
+    scale = float(match[3])
+    way = "_undivided" if scale == 1 else "_multiplied" if frexp(scale)[0] == 0.5 else ""
+    return f"{match[1]}{way}{match[2]}N, "
 
 
 def _size(shift: int) -> str:

@@ -56,7 +56,6 @@ class BandsOfRows(Kernel[Banded]):
                 f"{sheet.prefix}_{i + 1}",
                 model_tables=sheet.model_tables,
                 lines=sheet.lines,
-                tally=sheet.tally,
                 tables=sheet.tables,
                 records=sheet.records,
                 headers=sheet.headers,
@@ -113,7 +112,8 @@ class BandsOfRows(Kernel[Banded]):
         *_, (link, part) = self._links(layer)
         last = parts[-1]
         last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
-        (link.kernel.play_means if sheet.plays else link.kernel.emit_means)(part, last, SUMS)
+        with last.counted(len(parts) - 1):
+            (link.kernel.play_means if sheet.plays else link.kernel.emit_means)(part, last, SUMS)
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet, layout: Layout) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
@@ -161,10 +161,11 @@ class BandsOfRows(Kernel[Banded]):
                 beside = self._buffer(layer, last - 1) if layer.op.side else sheet.element(sheet.x(), *place)
                 own.sources = with_residual(link, [chain], beside)
             own.result = sheet.element(result, *place)
-            if i == last and layer.op.ends_in_sums(layer):
-                (link.kernel.play_sums if sheet.plays else link.kernel.emit_sums)(own.layer, own, SUMS)
-            else:
-                (link.kernel.play if sheet.plays else link.kernel.emit)(own.layer, own)
+            with own.counted(i):
+                if i == last and layer.op.ends_in_sums(layer):
+                    (link.kernel.play_sums if sheet.plays else link.kernel.emit_sums)(own.layer, own, SUMS)
+                else:
+                    (link.kernel.play if sheet.plays else link.kernel.emit)(own.layer, own)
         linked = list(self._links(layer))
         for i in sorted(range(len(band.moves)), key=lambda i: layout.buffers[i]):
             if (move := band.moves[i]) is not None:

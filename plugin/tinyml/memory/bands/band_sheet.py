@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array
 from tinyml.ops.framework.kernel import Record, Sheet, Table
+from tinyml.ops.framework.tally import Tally
 
 
 @dataclass
@@ -32,6 +35,23 @@ class PartSheet(Sheet):
     @property
     def scratch(self) -> str:
         return self.memory
+
+    @contextmanager
+    def counted(self, link: int) -> Iterator[None]:
+        """What is written inside is what this operator does in a band; the whole layer counts it, too."""
+        assert self.whole is not None, "every part belongs to a layer"
+        self.tally, first = Tally(), len(self.lines)
+        yield
+        self.tally.body = self._as_alone("\n".join(self.lines[first:]))
+        self.whole.tally.add(link, self.tally)
+
+    def _as_alone(self, text: str) -> str:
+        """C with the names that tensors have in a function of their own: costs of loops are known by it."""
+        names = [(self.result, "y"), *((source, f"x{i}") for i, source in enumerate(self.sources))]
+        for place, name in names:
+            words = r"\s+".join(map(re.escape, place.split()))
+            text = re.sub(rf"(?<!\w){words}(?!\w)", name, text)
+        return text
 
     def call(self, function: str, record: str, *operands: str) -> None:
         assert self.whole is not None, "every part belongs to a layer"

@@ -10,7 +10,10 @@ from tinyml.ir import Layer
 from tinyml.ops.conv.conv_float import ConvFloat
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Overlay, Sheet
+from tinyml.ops.framework.tally import Tally
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.weighted import float16_counts
 from tinyml.ops.weighted.float16_sums import (
     adds_in_float16,
     enough_weights,
@@ -20,6 +23,7 @@ from tinyml.ops.weighted.float16_sums import (
 )
 from tinyml.ops.weighted.float16_weights import float16_weights
 from tinyml.ops.weighted.records import float_limits, geometry
+from tinyml.ops.weighted.walked import windows_of
 
 
 class ConvFloat16Sums(ConvFloat):
@@ -48,6 +52,13 @@ class ConvFloat16Sums(ConvFloat):
 
     def groups(self, layer: Layer[Convolution]) -> int:
         return int(layer.input(0).shape[3] // self.filters(layer).shape[3])
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return float16_counts.conv(layer, windows_of(layer, self.groups(layer)))
+
+    def placed_counts(self, layer: Layer[Convolution], target: Target, tally: Tally) -> Work | None:
+        """Two windows are always read before they are written, wherever outputs are."""
+        return self.loop_counts(layer, target)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         groups = self.groups(layer)

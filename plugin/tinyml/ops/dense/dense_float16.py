@@ -9,6 +9,8 @@ from typing import ClassVar
 from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
+from tinyml.ops.framework.work import Work
+from tinyml.ops.weighted import float16_counts
 from tinyml.ops.weighted.float16_sums import (
     adds_in_float16,
     enough_weights,
@@ -46,6 +48,9 @@ class DenseFloat16Sums(Kernel[Weighted]):
     def scratch_bytes(self, layer: Layer[Weighted], target: Target) -> int:
         outputs, inputs = layer.input(1).shape
         return window_bytes(inputs, min(2, layer.output.elements // outputs))
+
+    def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
+        return float16_counts.dense(layer)
 
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         sheet.include("<tinyml/half_weights.h>")

@@ -45,6 +45,15 @@ class _Block:
     has_loops: bool = False
 
 
+@dataclass(frozen=True)
+class InBand:
+    """What an operator of a chain does in a band, and in how many bands. ``link``: which operator it is."""
+
+    link: int
+    bands: int
+    tally: Tally
+
+
 @dataclass
 class Tally:
     """What one layer's function does. Calls are counted by the name of the function."""
@@ -56,6 +65,7 @@ class Tally:
     divisors: set[str] = field(default_factory=set)  # what is divided by, as it is written
     body: str = ""  # the function, once it is complete
     inside: list[Tally] = field(default_factory=list)  # of the layers that a loop of layers calls
+    in_bands: list[InBand] = field(default_factory=list)  # what is done so, which is counted here, too
     in_place: bool = False  # the output takes over the memory of an input
     distance: int | None = None  # bytes from the first input to the first output, if both are in the arena
     backwards: bool = False  # the last position is computed first
@@ -85,6 +95,18 @@ class Tally:
         times = self._open[-1].times * repeats
         self.executed["iteration"] += times
         self._open.append(_Block(times, repeats))
+
+    def add(self, link: int, part: Tally) -> None:
+        """What an operator of a chain writes here. It counts as if it had been written on this sheet."""
+        times = self._open[-1].times
+        self.in_bands.append(InBand(link, times, part))
+        self.written.update(part.written)
+        self.executed.update({name: amount * times for name, amount in part.executed.items()})
+        self.inner += part.inner
+        self.operators |= part.operators
+        self.divisors |= part.divisors
+        for block in self._open:
+            block.has_loops |= bool(part.written["loop"])
 
     def close(self) -> None:
         block = self._open.pop()
