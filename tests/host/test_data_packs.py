@@ -231,14 +231,14 @@ def test_files_that_are_no_packs(pack: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("playable", [True, False])
-def test_weights_are_bytes_where_the_player_lacks_kernels(
+def test_forms_of_a_model_are_tried_where_the_player_lacks_kernels(
     playable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The compiler has kernels for four bits that the player does not call."""
+    """The compiler has kernels for four bits, and for attention, that the player does not call."""
     tried = []
 
     def image_of(path: Path, options: Options, *rest: object) -> data_pack.Variant:
-        tried.append(options.byte_weights)
+        tried.append((options.attention_apart, options.byte_weights))
         if not (playable and options.byte_weights):
             raise UnsupportedError("the player does not call this kernel")
         return made(path, options, *rest)  # type: ignore[arg-type]
@@ -250,4 +250,5 @@ def test_weights_are_bytes_where_the_player_lacks_kernels(
     else:
         with pytest.raises(UnsupportedError, match="does not call"):
             pack_data(DIGITS, Options(), (PLAIN,), Version(1))
-    assert tried == [False, True]
+    forms = [(False, False), (False, True), (True, False), (True, True)]
+    assert tried == (forms[:2] if playable else forms)

@@ -21,10 +21,15 @@ from tinyml.ir import Array
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import ALL, EARLIER, EVERY, MEAN, ONCE, ZEROS, AttentionInt8
 from tinyml.ops.attention.heads import BIAS, MASK
-from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.pipeline import Compiled, Options, compile_model, program_of
+from tinyml.player.program import UnplayableError
 from tinyml.quantize.engine import quantize
 from tinyml.reference.session import answers
 from tinyml.settings.quantize_request import Request
+from tinyml.slots import data_pack
+from tinyml.slots.families import PLAIN
+from tinyml.slots.play import play_files
+from tinyml.slots.version import Version
 
 STEPS, HEADS, DEPTH = 24, 3, 4
 WIDTH = HEADS * DEPTH
@@ -357,3 +362,18 @@ def test_the_estimate_names_its_run(is_quantised: bool, says: bool, tmp_path: Pa
     model = quantised(form, tmp_path) if is_quantised else attention(form)
     made = compiled(model, tmp_path, "cortex-m4")
     assert (MOST_KEYS in errors_of(made)) == says
+
+
+def test_players_play_the_parts(tmp_path: Path) -> None:
+    """They have no attention on bytes whose mask arrives at run time."""
+    form = FORMS["integers"]
+    model = quantised(form, tmp_path)
+    made = compiled(model, tmp_path)
+    with pytest.raises(UnplayableError, match="attention on bytes whose mask arrives at run time"):
+        program_of(made)
+    image = data_pack.played(tmp_path / "model.onnx", Options(), PLAIN, Version(1, 0, 0, 0)).image
+    given = {name: array[0] for name, array in samples(form, 1, 2).items()}
+    (found,) = harness.run_files(play_files(image.content, "host"), "host", [given]).outputs
+    (wanted,) = answers(model, given)
+    (y,) = found.values()
+    assert float(np.abs(y - wanted).max()) < 1.01 * float(np.min(np.diff(np.unique(wanted))))

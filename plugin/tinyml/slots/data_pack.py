@@ -35,6 +35,25 @@ def _variant(
     return Variant(family, compiled, data_image(compiled, version, key))
 
 
+def played(
+    path: Path, options: Options, family: Family, version: Version, key: image.Key | None = None
+) -> Variant:
+    """In the first form that the player has kernels for: it has fewer for weights of four bits than the
+    compiler, and none for attention with some masks and biases, whose parts it has."""
+    chosen = replace(options, target=family.target, kernels="portable")
+    *forms, last = (
+        replace(chosen, attention_apart=apart, byte_weights=in_bytes)
+        for apart in (False, True)
+        for in_bytes in (False, True)
+    )
+    for form in forms:
+        try:
+            return _variant(path, form, family, version, key)
+        except UnsupportedError:
+            continue
+    return _variant(path, last, family, version, key)
+
+
 def pack_data(
     path: Path, options: Options, families: Sequence[Family], version: Version, key: image.Key | None = None
 ) -> tuple[Pack, tuple[Variant, ...]]:
@@ -54,15 +73,8 @@ def pack_data(
             "the player computes in float32: a model as data has no float16 sums (arithmetic)",
             "pack it without arithmetic",
         )
-    variants = []
-    for family in families:
-        chosen = replace(options, target=family.target, kernels="portable")
-        try:
-            variants.append(_variant(path, chosen, family, version, key))
-        except UnsupportedError:  # the player has fewer kernels for weights of four bits than the compiler
-            in_bytes = replace(chosen, byte_weights=True)
-            variants.append(_variant(path, in_bytes, family, version, key))
-    return Pack({one.family.name: one.image.content for one in variants}), tuple(variants)
+    variants = tuple(played(path, options, family, version, key) for family in families)
+    return Pack({one.family.name: one.image.content for one in variants}), variants
 
 
 def holds_data(pack: Pack) -> bool:

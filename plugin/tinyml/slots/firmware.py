@@ -12,12 +12,12 @@ from tinyml.base.naming import MODEL_SUFFIXES
 from tinyml.base.whole_files import write_whole
 from tinyml.cores.targets import Target, find_target
 from tinyml.harness.program_build import RUNTIME_C
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import Options
 from tinyml.player.choice import chosen
 from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.container import SUFFIX
-from tinyml.slots.data import data_image
+from tinyml.slots.data_pack import played
 from tinyml.slots.data_reading import check_layouts, read_data
 from tinyml.slots.families import family_of
 from tinyml.slots.playing import image_for
@@ -33,9 +33,7 @@ def kernels_of_firmware(words: Sequence[str], target: str, folder: Path) -> list
     groups, needed = list[str](), set[Playable]()
     for word in words:
         if word.endswith(MODEL_SUFFIXES):
-            options = Options(target=family_of(core).target, kernels="portable")
-            made = compile_model(folder / word, options)
-            needed.update(data_image(made, Version(0, 0, 0, 0)).kernels)
+            needed.update(played(folder / word, Options(), family_of(core), Version(0)).image.kernels)
         elif word.endswith(SUFFIX):
             needed.update(_kernels_of_pack(folder / word, core))
         else:
