@@ -14,7 +14,8 @@ import pytest
 import tinyml
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.base.errors import UnsupportedError
-from tinyml.ir import Array
+from tinyml.ir import Array, Quant
+from tinyml.pipeline import ModelFile, Options, compile_model
 
 RUNS, INPUTS, CELLS = 3, 3, 4
 RELU, RELU6, TANH = 1, 3, 4
@@ -139,3 +140,43 @@ def test_an_activation_that_no_cell_has(tmp_path: Path) -> None:
     path.write_bytes(rnn("UNIDIRECTIONAL_SEQUENCE_RNN", 1, 5, False, RELU6, False))
     with pytest.raises(UnsupportedError, match="activation"):
         tinyml.compile(path)
+
+
+@pytest.mark.parametrize(
+    "bits, remedy", [(-16, "representative dataset of real inputs"), (-8, "without quantising")]
+)
+def test_cells_without_functions_say_their_scale(bits: int, remedy: str) -> None:
+    """TensorFlow's converter takes any power of two, also for cells that nearly stay 0."""
+    of_x, of_h = Quant.per_tensor(0.02, 0), Quant.per_tensor(1 / 128, 0)
+    of_w, of_b = Quant.per_tensor(0.01, 0), Quant.per_tensor(0.0002, 0)
+    tables = [Value.constant(f"w{gate}", np.ones((4, 3), np.int8), of_w) for gate in range(4)]
+    tables += [Value.constant(f"r{gate}", np.ones((4, 4), np.int8), of_w) for gate in range(4)]
+    biases = [Value.constant(f"b{gate}", np.zeros(4, np.int32), of_b) for gate in range(4)]
+    x, y = Value("x", (1, 2, 3), "int8", of_x), Value("y", (1, 2, 4), "int8", of_h)
+    states = [
+        Value("h", (1, 4), "int8", of_h, variable=True),
+        Value("c", (1, 4), "int16", Quant.per_tensor(2.0**bits, 0), variable=True),
+    ]
+    names = [
+        "x",
+        *(v.name for v in tables),
+        "",
+        "",
+        "",
+        *(v.name for v in biases),
+        "",
+        "",
+        "h",
+        "c",
+        *[""] * 4,
+    ]
+    call = Call(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        names,
+        ["y"],
+        "UnidirectionalSequenceLSTMOptions",
+        {"FusedActivationFunction": 4},
+    )
+    content = write(Part([x, y, *tables, *biases, *states], [call], ["x"], ["y"]))
+    with pytest.raises(UnsupportedError, match=rf"scale 2\^{bits} .*2\^-15 to 2\^-9.*{remedy}"):
+        compile_model(ModelFile(Path("lstm.tflite"), content), Options(target="host"))

@@ -7,14 +7,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.random_graphs.recipe import recipe
 from tests.random_graphs.tflite_model import tflite_model
 from tests.support.onnx_models import model, node
+from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.base.errors import ToolError
 from tinyml.compare import check, double
 from tinyml.compare.difference import FLOAT_TOLERANCE
+from tinyml.compare.reference import DENSE_NOTE, Answer, Numpy
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness import Result, Standalone
 from tinyml.pipeline import Options
@@ -68,6 +71,57 @@ def small(tmp_path: Path) -> check.Subject:
     w = RNG.normal(0, 1, (4, 4)).astype(np.float32)
     (tmp_path / "s.onnx").write_bytes(model([node("MatMul", "x w", "y")], {"x": [1, 4]}, "y", w=w))
     return check.subject(tmp_path / "s.onnx", Options(target="host"))
+
+
+class RoundsOnce(Numpy):
+    """A reference that is far away, and says that the rounding of dense layers is why."""
+
+    def answers(self, samples):  # type: ignore[no-untyped-def]
+        for answer in super().answers(samples):
+            yield Answer([output + 1 for output in answer.outputs], {})
+
+    def note(self, *_: object) -> str:
+        return DENSE_NOTE
+
+
+def test_one_rounding_that_adds_up_is_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = small(tmp_path)
+    samples = generated(subject.compiled.graph, 2)
+    monkeypatch.setattr(check, "find_reference", lambda _, graph, __: RoundsOnce(graph))
+    verdict = check.check(subject, HOST, samples)
+    assert verdict.fine
+    assert verdict.reference.startswith("numpy, with two roundings in dense layers; with one, it equals")
+    assert not check.check(subject, HOST, samples, steps=0.5).fine
+    wrong = Rounded()
+    wrong.share = 0.1
+    assert not check.check(subject, wrong, samples).fine
+
+
+def test_indices_behind_arithmetic_are_rows_of_the_table(tmp_path: Path) -> None:
+    """Keras adds the number of rows to indices below 0, and picks with Where."""
+    nodes = [
+        node("Less", "i zero", "below"),
+        node("Add", "i rows", "added"),
+        node("Where", "below added i", "picked"),
+        node("Gather", "table picked", "y"),
+    ]
+    given = {"zero": np.int32(0), "rows": np.int32(5), "table": np.eye(5, 3, dtype=np.float32)}
+    (tmp_path / "e.onnx").write_bytes(
+        model(nodes, {"i": [4]}, "y", types={"i": onnx.TensorProto.INT32}, **given)
+    )
+    subject = check.subject(tmp_path / "e.onnx", Options(target="host"))
+    drawn = [sample["i"] for sample in generated(subject.compiled.graph, 8)]
+    assert (np.min(drawn), np.max(drawn)) == (0, 4)
+
+
+def test_an_operator_without_a_reference_kernel_takes_the_optimised_one(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    values = [Value("x", (1, 6)), Value("y", (1, 6))]
+    (tmp_path / "elu.tflite").write_bytes(write(Part(values, [Call("ELU", ["x"], ["y"])], ["x"], ["y"])))
+    subject = check.subject(tmp_path / "elu.tflite", Options(target="host"))
+    verdict = check.check(subject, HOST, generated(subject.compiled.graph, 2))
+    assert verdict.fine
+    assert verdict.reference.startswith("ai-edge-litert with optimised kernels (no reference kernel")
 
 
 def test_the_plan_is_checked_before_it_is_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

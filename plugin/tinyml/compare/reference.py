@@ -8,6 +8,7 @@ output's, where it has none), for TFLite the name of the tensor that an operator
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ DENSE_CAUSE = (
     "with one rounding, ours are equal too)"
 )
 DENSE_NOTE = f"{DENSE_CAUSE}; --reference numpy rounds twice"
+OPTIMISED = "ai-edge-litert with optimised kernels ({})"
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
 
 
@@ -184,17 +186,26 @@ class LiteRt(Reference):
         from ai_edge_litert import interpreter
 
         self.graph = graph
-        kernels = interpreter.OpResolverType.BUILTIN_REF
-        self.name = "ai-edge-litert with reference kernels"
-        if any(_adds_integers(graph, node) for node in graph.nodes):
-            kernels = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-            self.name = "ai-edge-litert with optimised kernels (its reference kernel adds up in 8 bits)"
-        self.model: Any = interpreter.Interpreter(
-            model_content=file.content,
-            experimental_op_resolver_type=kernels,
-            experimental_preserve_all_tensors=True,
+        types = interpreter.OpResolverType
+        made = functools.partial(
+            interpreter.Interpreter, model_content=file.content, experimental_preserve_all_tensors=True
         )
-        self.model.allocate_tensors()
+        optimised = types.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        self.name = "ai-edge-litert with reference kernels"
+        self.model: Any
+        try:
+            if any(_adds_integers(graph, node) for node in graph.nodes):
+                self.name = OPTIMISED.format("its reference kernel adds up in 8 bits")
+                self.model = made(experimental_op_resolver_type=optimised)
+            else:
+                try:
+                    self.model = made(experimental_op_resolver_type=types.BUILTIN_REF)
+                except ValueError as error:  # ELU, for one
+                    self.name = OPTIMISED.format(f"no reference kernel: {_first_sentence(error)}")
+                    self.model = made(experimental_op_resolver_type=optimised)
+            self.model.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            raise _not_by_litert(error) from None
         details = self.model.get_input_details()
         if file.outputs:  # the graph has the inputs that these need, and no others
             details = [d for d in details if d["name"] in graph.inputs]
@@ -211,10 +222,7 @@ class LiteRt(Reference):
             try:
                 self.model.invoke()
             except RuntimeError as error:
-                raise ConfigError(
-                    f"ai-edge-litert cannot run the model: {error}",
-                    "check how the model was converted; --reference numpy does without ai-edge-litert",
-                ) from None
+                raise _not_by_litert(error) from None
             outputs = [self.model.get_tensor(d["index"]).copy() for d in self.outputs]
             yield Answer(self.graph.padded(outputs), self._inner())
 
@@ -239,6 +247,17 @@ class LiteRt(Reference):
             except ValueError:  # not computed
                 continue
         return found
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).partition(". ")[0]
+
+
+def _not_by_litert(error: Exception) -> ConfigError:
+    return ConfigError(
+        f"ai-edge-litert cannot run the model: {error}",
+        "check how the model was converted; --reference numpy does without ai-edge-litert",
+    )
 
 
 def _foreign(file: ModelFile) -> list[str]:

@@ -47,13 +47,21 @@ def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
         y = graph.tensors[node.outputs[0]]
         if (told := _told_apart(graph, node, name)) is not None:
             return told
-        if node.op.movement or node.op.kind == "Cast":
+        if node.op.movement or node.op.kind == "Cast" or _is_index_arithmetic(graph, node, name):
             followed += [(y.name, reader) for reader in readers.get(y.name, [])]
         quant = y.quant
         if tensor.dtype.is_float and quant is not None and not quant.per_channel:
             low, high = ((limit - quant.zero_point) * quant.scale for limit in y.dtype.limits)
             return low, high
     return _default_range(tensor)
+
+
+def _is_index_arithmetic(graph: Graph, node: Node, name: str) -> bool:
+    """Whether integers go through that may become indices: Keras adds rows to those below 0."""
+    types = (graph.tensors[name], graph.tensors[node.outputs[0]])
+    if any(tensor.dtype.is_float or tensor.dtype is DType.BOOL or tensor.quant for tensor in types):
+        return False
+    return node.op.kind == "Binary" or (node.op.kind == "Where" and name != node.inputs[0])
 
 
 def _told_apart(graph: Graph, node: Node, name: str) -> tuple[float, float] | None:

@@ -76,10 +76,14 @@ def gate_sums_fit(layer: Layer[LstmInt8]) -> bool:
     return True
 
 
+CELL_BITS = (-15, -9)
+"""Logarithms of the scales that cells may have."""
+
+
 def cell_scale_fits(layer: Layer[LstmInt8]) -> bool:
     """The scale of the cell state is a power of two from 2^-15 to 2^-9, for which LiteRT has functions."""
     bits = math.log2(quant_of(layer.input(CELL)).scale)
-    return bits.is_integer() and -15 <= bits <= -9
+    return bits.is_integer() and CELL_BITS[0] <= bits <= CELL_BITS[1]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.recurrent.lstm_float import LstmFloat
-from tinyml.ops.recurrent.lstm_int8 import LstmInt8
+from tinyml.ops.recurrent.lstm_int8 import CELL_BITS, LstmInt8
 from tinyml.ops.shared.quant import is_quantized
 from tinyml.ops.shared.real import real_weights
 
@@ -43,6 +43,10 @@ def _refuse(node: TfliteNode, operands: Sequence[int], what: str) -> None:
         raise UnsupportedError(f"{node.op_type} operator {node.name!r}: {what} is not supported")
 
 
+SMALL_CELLS = "convert again with a representative dataset of real inputs, or without quantising activations"
+LARGE_CELLS = "convert again without quantising activations"
+
+
 def _integer(node: TfliteNode, build: Builder) -> Tensor:
     _refuse(node, range(PEEPHOLE, PEEPHOLE + 3), "a peephole in int8")
     _refuse(node, (PROJECTION, PROJECTION_BIAS), "a projection in int8")
@@ -52,8 +56,16 @@ def _integer(node: TfliteNode, build: Builder) -> Tensor:
         )
     state, cell = node.input(STATE), node.input(CELL)
     assert cell.quant is not None
-    if not math.log2(cell.quant.scale).is_integer():
+    bits = math.log2(cell.quant.scale)
+    if not bits.is_integer():
         raise UnsupportedError(f"{node.op_type} operator {node.name!r}: the cell scale is not a power of two")
+    if not CELL_BITS[0] <= bits <= CELL_BITS[1]:
+        limit, (least, most) = cell.dtype.limits[1] * cell.quant.scale, CELL_BITS
+        raise UnsupportedError(
+            f"{node.op_type} operator {node.name!r}: the cells have the scale 2^{bits:.0f} "
+            f"(up to {limit:.3g}); LiteRT and this compiler have functions for 2^{least} to 2^{most}",
+            SMALL_CELLS if bits < CELL_BITS[0] else LARGE_CELLS,
+        )
     for index in (*range(WEIGHTS, WEIGHTS + 4), *range(RECURRENT, RECURRENT + 4), *range(BIAS, BIAS + 4)):
         node.const(index)
     op = LstmInt8(node.options.CellClip(), node.options.TimeMajor())
