@@ -110,6 +110,11 @@ def reason(one: ShapeCount, shaped: Shaped) -> str:
         )
     if "_depthwise_" in one.kernel:
         return f"the channel is copied with its padding, and an output has only {products} multiplications"
+    if "_few_groups_" in one.kernel:
+        return (
+            f"the channels of each group are copied apart; an output has {products} multiplications, in "
+            f"{kernel[0]} {'row' if kernel[0] == 1 else 'rows'}"
+        )
     if "_few_" in one.kernel:
         return (
             f"an output has {products} multiplications, in {kernel[0]} rows that are walked one by one; "

@@ -102,6 +102,12 @@ def test_windows_of_a_single_filter_are_multiplied_where_they_are(target: str, n
     assert one.kernel.name == name
 
 
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "riscv32"])
+def test_groups_of_few_channels_are_copied_apart(target: str) -> None:
+    one = compiled(grouped(16, 2, 1), target, "speed").selected[0]
+    assert one.kernel.name == "tinyml_conv_few_groups_s8"
+
+
 def test_a_form_that_needs_no_code_is_taken_where_another_is_not_worth_its_code() -> None:
     """The kernel of depthwise layers is there; that for few filters saves too little of a long run."""
     sketch = Sketch(seed=3)
@@ -173,19 +179,19 @@ def test_memory_is_not_spent() -> None:
     assert "depthwise" not in compiled(first).selected[0].kernel.name
 
 
-def grouped(groups: int, channels: int, filters: int, zero: int = 0) -> Graph:
+def grouped(groups: int, channels: int, filters: int, zero: int = 0, apart: int = 1) -> Graph:
     sketch = Sketch(seed=groups)
     x = sketch.input((1, 9, 9, groups * channels), quant=Quant.per_tensor(0.05, 3))
     outs = groups * filters
     values = sketch.rng.integers(-60, 61, (outs, 3, 3, channels)).astype(np.int8)
     scales = tuple(float(scale) for scale in sketch.rng.uniform(0.005, 0.02, outs))
     w = sketch.build.constant(values, "w", Quant(scales, (zero,) * outs, 0))
-    op = Conv(pads=(1, 1, 1, 1), groups=groups)
+    op = Conv((1, 1), (1, apart), pads=(1, apart, 1, apart), groups=groups)
     return sketch.graph(sketch.add(op, x, w, sketch.bias(outs), quant=Quant.per_tensor(0.1, -7)))
 
 
 def test_groups_of_few_channels_are_joined_on_cores_without_a_kernel_for_them() -> None:
-    one = compiled(grouped(16, 2, 1), "cortex-m3", "speed").selected[0]
+    one = compiled(grouped(16, 2, 1, apart=2), "cortex-m3", "speed").selected[0]
     assert isinstance(one.layer.op, Conv)
     assert one.layer.op.groups < 16 == one.layer.op.groups * one.layer.op.joined
     assert one.layer.op.macs(one.layer) == 9 * 9 * 16 * 9 * 2, "zeros are no work of the model"

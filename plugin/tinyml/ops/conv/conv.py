@@ -20,7 +20,13 @@ from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.conv.few import ConvFew, ConvFewDsp, ConvFewHelium, ConvFewHeliumInt16
+from tinyml.ops.conv.few import (
+    ConvFew,
+    ConvFewDsp,
+    ConvFewGroups,
+    ConvFewHelium,
+    ConvFewHeliumInt16,
+)
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import (
@@ -148,6 +154,7 @@ register_kernels(
     ConvFewHelium(),
     ConvFewDsp(),
     ConvFew(),
+    ConvFewGroups(),
     ConvGroupsHelium(),
     ConvHelium(),
     ConvVector(),

@@ -13,7 +13,7 @@ from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv import few_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.few_lines import Lines, lines_of, one_row, walked
-from tinyml.ops.conv.grouped import played
+from tinyml.ops.conv.grouped import played, several_groups
 from tinyml.ops.conv.joined_groups import groups_of
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs
 from tinyml.ops.conv.vectors import ConvHelium
@@ -24,6 +24,7 @@ from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.int16_dsp import CONSTRAINTS as INT16
 from tinyml.ops.weighted.int16_dsp import factors
 from tinyml.ops.weighted.records import (
+    SMALL,
     constant_weights,
     folded_bias,
     geometry,
@@ -49,6 +50,12 @@ def plain_rows(layer: Layer[Convolution]) -> bool:
 def few_filters(layer: Layer[Convolution]) -> bool:
     """There are few filters, for which other kernels are known to take longer."""
     return bool(getattr(layer.op, "few", False))
+
+
+def small_planes(layer: Layer[Convolution]) -> bool:
+    """All windows together span fewer than 32,768 rows and columns."""
+    windows = windows_of(layer)
+    return max(windows.rows.reach, windows.cols.reach) < SMALL
 
 
 class ConvFew(Kernel[Convolution]):
@@ -113,6 +120,60 @@ class ConvFewDsp(ConvFew):
         return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
 
     loop_counts = ConvFew.loop_counts
+
+
+class ConvFewGroups(ConvFew):
+    """Groups of few channels: each is copied with its padding, and computed as if it were the input."""
+
+    name = "tinyml_conv_few_groups_s8"
+    sources = ("conv/conv_few_groups_s8.c",)
+    constraints = (
+        few_filters,
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        small_extents,
+        plain_rows,
+        several_groups,
+        small_planes,
+    )
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """Also the copy of a group."""
+        windows, each = windows_of(layer), layer.input(1).shape[3]
+        own = 4 * layer.input(1).value[0].size
+        own += windows.rows.reach * windows.cols.reach * each
+        return max(own, self.played(layer).scratch_bytes(layer, target))
+
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        sheet.include("<tinyml/conv.h>")
+        windows, groups, filters = windows_of(layer), groups_of(layer), layer.input(1).value
+        each = {
+            **quantized_record(layer, sheet, filters, filters),
+            ".window.batches": 1,
+            ".window.in_h": windows.rows.reach,
+            ".window.in_w": windows.cols.reach,
+            ".window.in_c": filters.shape[3],
+            ".window.out_c": filters.shape[0] // groups,
+            ".window.pad_top": 0,
+            ".window.pad_left": 0,
+        }
+        members = {
+            **{f".each{name}": value for name, value in each.items()},
+            ".groups": groups,
+            ".batches": windows.batches,
+            ".in_h": windows.rows.size,
+            ".in_w": windows.cols.size,
+            ".pad_top": windows.rows.pad,
+            ".pad_left": windows.cols.pad,
+            ".rows": windows.rows.copied,
+            ".columns": windows.cols.copied,
+        }
+        name = sheet.record("struct tinyml_conv_few_groups_s8", "params", members)
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
+
+    def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
+        return few_counts.in_groups(windows_of(layer, groups_of(layer)), outputs_of(layer))
 
 
 class ConvFewHelium(Kernel[Convolution]):

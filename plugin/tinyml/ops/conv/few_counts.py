@@ -1,8 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""How often the loops of convolutions with few filters or channels run: conv_few_mve.h."""
+"""How often the loops of convolutions with few filters or channels run."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from tinyml.ops.conv.few_lines import Lines
 from tinyml.ops.framework.work import Work
@@ -15,6 +17,12 @@ VECTOR = 16
 
 def in_place(windows: Windows, made: Outputs, multiple: int) -> Work:
     """conv_few_s8.h. ``multiple``: rows of weights are filled up to so many."""
+    work, positions = _walk(windows, multiple)
+    return together({"calls": 1}, work, made.of(positions))
+
+
+def _walk(windows: Windows, multiple: int) -> tuple[Work, int]:
+    """All but rescaling, and for how many positions outputs are made."""
     rows, cols, channels = windows.rows, windows.cols, windows.in_c
     row = cols.kernel * channels
     filled = groups_of(row, multiple) * multiple
@@ -45,14 +53,40 @@ def in_place(windows: Windows, made: Outputs, multiple: int) -> Work:
         "bytes copied": lines * row,
     }
     walked = {
-        "calls": 1,
         "blocks": inside + apart,
         "filters": filters,
         "rows": filters * rows.kernel,
         "odd rows": filters * rows.kernel * (filled // multiple % 2) * (multiple > 1),
         "steps": filters * rows.kernel * (filled // multiple),
     }
-    return together(walked, times(windows.batches, image), made.of(outputs))
+    return together(walked, times(windows.batches, image)), outputs
+
+
+def in_groups(windows: Windows, made: Outputs) -> Work:
+    """conv_few_groups_s8.c: every group as an image of its own, without padding."""
+    rows, cols, groups = windows.rows, windows.cols, windows.groups
+    inner = replace(
+        windows,
+        rows=replace(rows, size=rows.reach, pad=0),
+        cols=replace(cols, size=cols.reach, pad=0),
+        batches=1,
+        in_c=windows.in_c // groups,
+        out_c=windows.out_c // groups,
+        groups=1,
+    )
+    one, positions = _walk(inner, 1)
+    copied = rows.copied * cols.copied
+    plane = {
+        "groups": 1,
+        "rows taken": rows.copied,
+        "pixels taken": copied,
+        "elements taken": copied * (inner.in_c - 1),
+    }
+    return together(
+        {"calls": 1, "words cleared": groups_of(rows.reach * cols.reach * inner.in_c, 4)},
+        times(windows.batches * groups, together(one, plane)),
+        made.of(windows.batches * positions),
+    )
 
 
 def with_helium(windows: Windows, lines: Lines, lanes: int, size: int) -> Work:

@@ -115,7 +115,7 @@ static void conv_few_dot(const struct conv_few_windows *x, const int8_t *weights
 void tinyml_conv_few_dsp_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y,
 			    void *scratch)
 {
-	conv_few_convolve(p, x, y, scratch);
+	conv_few_convolve(p, x, y, p->window.out_c, scratch);
 }
 
 #endif /* TINYML_CORE_DSP */

@@ -89,13 +89,15 @@ static struct conv_few_span conv_few_inside(const struct tinyml_window *w, int32
 	return inside;
 }
 
+/* `pixel`: outputs from one position to the next. */
 static inline __attribute__((always_inline)) void
-conv_few_convolve(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y, int8_t *columns)
+conv_few_convolve(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y, int32_t pixel,
+		  int8_t *columns)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
-	const int32_t row = w->kernel_w * w->in_c, out_line = w->out_w * w->out_c;
+	const int32_t row = w->kernel_w * w->in_c, out_line = w->out_w * pixel;
 	struct conv_few_windows copied = {columns, w->kernel_h * row, row, 0, {y, y, y, y}};
 	struct conv_few_windows inside = {
 		.step = w->stride_w * w->in_c,
@@ -115,7 +117,7 @@ conv_few_convolve(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y
 				inside.first = &x[(top * w->in_w - w->pad_left) * w->in_c +
 						  at * inside.step];
 				for (int32_t k = 0; k < WINDOWS; k++) {
-					inside.outputs[k] = &y[(at + k) * w->out_c];
+					inside.outputs[k] = &y[(at + k) * pixel];
 				}
 				conv_few_outputs(p, &inside, &to);
 			}
@@ -128,7 +130,7 @@ conv_few_convolve(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y
 				}
 				conv_few_copy(p, x, top, j * w->stride_w - w->pad_left,
 					      &columns[copied.count * copied.step]);
-				copied.outputs[copied.count] = &y[j * w->out_c];
+				copied.outputs[copied.count] = &y[j * pixel];
 				copied.count++;
 				if (copied.count == WINDOWS) {
 					conv_few_outputs(p, &copied, &to);

@@ -271,6 +271,23 @@ void tinyml_conv_few_dsp_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x,
 			    void *scratch);
 
 /**
+ * The same in groups: the channels of a group are copied with their padding. `each` describes the
+ * convolution of such a copy, which has as many rows and columns as all windows span; its tables
+ * have all groups. The scratch memory holds the copy besides.
+ */
+struct tinyml_conv_few_groups_s8 {
+	struct tinyml_conv_few_s8 each;
+	int16_t groups;
+	int16_t batches;
+	int16_t in_h, in_w;
+	int16_t pad_top, pad_left;
+	int16_t rows, columns; /* of the input, that are copied */
+};
+
+void tinyml_conv_few_groups_s8(const struct tinyml_conv_few_groups_s8 *p, const int8_t *x,
+			       int8_t *y, void *scratch);
+
+/**
  * Convolution with few filters, or with groups of few channels, for cores with Helium, on int8 or
  * int16. Elements of a window are loaded from their offsets, from the input itself or from copies
  * of the lines that a row of outputs meets: `copied` bytes of each pixel, those of whole groups,
