@@ -109,27 +109,39 @@ static inline int32_t recurrent_run_saturate8(int32_t x)
 
 struct own {
 	struct unit unit;
-	int32_t ahead;       /* elements from the state's copy to where its loop ends */
-	int32_t whole;       /* cells in fours */
-	int32_t others;      /* cells after them */
-	uint32_t at[PLACES]; /* addresses of places */
+	int32_t ahead;          /* elements from the state's copy to where its loop ends */
+	int32_t whole;          /* cells in fours */
+	int32_t others;         /* cells after them */
+	const uint16_t *places; /* from recurrent_dsp_unit_gates(NULL) */
 };
 
-/* Where the products of a copy are computed; returns how many elements the loop's end is ahead. */
-static __attribute__((noinline)) int32_t recurrent_dsp_products(struct products *to,
-								const uint32_t *at, int32_t padded)
+/* Where the products of a copy are computed, of places from `first` on; returns how many elements
+ * the loop's end is ahead.
+ */
+static __attribute__((noinline)) int32_t recurrent_dsp_copies_products(struct products *to,
+								       const uint16_t *places,
+								       enum place first,
+								       int32_t padded)
 {
 	const int32_t fours = padded >> 2;
 	const int32_t odd = fours & 1;
 	const int32_t eights = (fours - 1) >> 1;
 	const int32_t laps = eights > EIGHTS ? (eights - 1) / EIGHTS : 0;
 	const int32_t last = eights - EIGHTS * laps;
+	const uint16_t *const own = &places[first];
+	const uint32_t base = (uint32_t)(uintptr_t)places + 1;
 
-	to->first = at[odd != 0 ? X_FOUR - X_EIGHT : 0];
-	to->rest =
-		at[X_END - X_EIGHT] - (uint32_t)(EIGHT_BYTES * last + (last > 1 ? BACK_BYTES : 0));
-	to->entry = laps != 0 ? at[X_LOOP - X_EIGHT] : to->rest;
+	to->first = base + own[odd != 0 ? X_FOUR - X_EIGHT : 0];
+	to->rest = base + own[X_END - X_EIGHT] -
+		   (uint32_t)(EIGHT_BYTES * last + (last > 1 ? BACK_BYTES : 0));
+	to->entry = laps != 0 ? base + own[X_LOOP - X_EIGHT] : to->rest;
 	return (odd != 0 ? 4 : 8) + 8 * EIGHTS * laps;
+}
+
+/* The address of a place: in Thumb, an odd one. */
+static inline uint32_t recurrent_dsp_copies_at(const struct own *own, enum place place)
+{
+	return (uint32_t)(uintptr_t)own->places + own->places[place] + 1;
 }
 
 static inline void recurrent_run_prepare(struct own *own, const struct tinyml_recurrent_s8 *p,
@@ -140,24 +152,25 @@ static inline void recurrent_run_prepare(struct own *own, const struct tinyml_re
 	const int32_t hidden = recurrent_run_padded(p->hidden);
 	recurrent_run_element *const masked = x + inputs + 2 * hidden; /* as in struct run */
 
-	recurrent_dsp_unit_places(own->at);
+	own->places = recurrent_dsp_unit_gates(NULL);
 	unit->scale = (struct scale){p->out_factor * (1 << (32 - p->out_shift)), p->out_zero};
 	unit->x.copy = x;
-	unit->x.end = x + recurrent_dsp_products(&unit->x, &own->at[X_EIGHT], inputs);
-	own->ahead = recurrent_dsp_products(&unit->h, &own->at[H_EIGHT], hidden);
+	unit->x.end = x + recurrent_dsp_copies_products(&unit->x, own->places, X_EIGHT, inputs);
+	own->ahead = recurrent_dsp_copies_products(&unit->h, own->places, H_EIGHT, hidden);
 	unit->tanh = (struct curve){0x4000u, &tinyml_tanh_steps_s16[256], CURVE_BITS};
 	unit->logistic = unit->tanh;
 	unit->logistic.add = 0x40004000u;
 	own->whole = p->hidden & -4;
 	own->others = p->hidden & 3;
-	unit->then = own->at[THEN_RETURN];
+	unit->then = recurrent_dsp_copies_at(own, THEN_RETURN);
 	unit->cells.start = 1 << (14 + p->cell_bits);
 	unit->cells.bits = p->cell_bits;
-	unit->cells.fresh = own->at[BECOMES_CELLS];
-	unit->cells.logistic = own->at[BECOMES_LOGISTIC];
+	unit->cells.fresh = recurrent_dsp_copies_at(own, BECOMES_CELLS);
+	unit->cells.logistic = recurrent_dsp_copies_at(own, BECOMES_LOGISTIC);
 	unit->cells.to = unit->cells.gates;
-	unit->states.becomes = own->at[p->again != NULL ? BECOMES_RESET : BECOMES_TANH];
-	unit->states.then = own->at[THEN_RENEW];
+	unit->states.becomes =
+		recurrent_dsp_copies_at(own, p->again != NULL ? BECOMES_RESET : BECOMES_TANH);
+	unit->states.then = recurrent_dsp_copies_at(own, THEN_RENEW);
 	unit->states.update = masked;
 	unit->states.masked = masked + hidden;
 	unit->states.end = masked + hidden + own->ahead;

@@ -46,7 +46,8 @@ static inline void recurrent_dsp_gates(struct unit *unit, uint32_t becomes, int1
 static void recurrent_dsp_step_rnn(struct run *run)
 {
 	recurrent_dsp_first(run);
-	recurrent_dsp_gates(&run->own.unit, run->own.at[BECOMES_STATES], run->next, run->hidden);
+	recurrent_dsp_gates(&run->own.unit, recurrent_dsp_copies_at(&run->own, BECOMES_STATES),
+			    run->next, run->hidden);
 }
 
 /* So many cells of LSTM. */
@@ -56,7 +57,7 @@ static inline void recurrent_dsp_cells(struct run *run, int16_t *c, int32_t coun
 
 	cells->c = c;
 	cells->next_end = cells->next + count;
-	recurrent_dsp_gates(&run->own.unit, run->own.at[BECOMES_LOGISTIC],
+	recurrent_dsp_gates(&run->own.unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC),
 			    (int16_t *)(void *)cells->gates, 3 * ROWS);
 }
 
@@ -67,7 +68,7 @@ static void recurrent_dsp_step_lstm(struct run *run)
 
 	recurrent_dsp_first(run);
 	cells->next = run->next;
-	run->own.unit.then = run->own.at[THEN_LAST];
+	run->own.unit.then = recurrent_dsp_copies_at(&run->own, THEN_LAST);
 	if (whole != 0) {
 		recurrent_dsp_cells(run, run->c, whole);
 	}
@@ -143,11 +144,12 @@ static inline void recurrent_dsp_fours(struct run *run, enum place then)
 	struct unit *const unit = &run->own.unit;
 
 	recurrent_dsp_first(run);
-	unit->then = run->own.at[then];
+	unit->then = recurrent_dsp_copies_at(&run->own, then);
 	unit->states.next = (uint32_t *)(void *)run->next;
 	unit->states.next_end = (uint32_t *)(void *)(run->next + run->hidden);
 	unit->states.c = run->c;
-	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
+	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
+			    2 * run->hidden);
 }
 
 /* The reset gate is applied to the product of matrix and state. */
@@ -158,11 +160,13 @@ static __attribute__((noinline)) void recurrent_dsp_odd_linear(struct run *run)
 	int32_t last[ROWS];
 
 	recurrent_dsp_first(run);
-	unit->then = run->own.at[THEN_RETURN];
+	unit->then = recurrent_dsp_copies_at(&run->own, THEN_RETURN);
 	/* from `masked` to the end of `update`, which are neighbours */
-	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
+	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
+			    2 * run->hidden);
 	if (whole != 0) {
-		recurrent_dsp_gates(unit, run->own.at[BECOMES_RESET], run->next, whole);
+		recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_RESET),
+				    run->next, whole);
 	}
 	memset(last, 0, sizeof(last));
 	for (int32_t i = whole; i < run->p->hidden; i++) {
@@ -170,7 +174,8 @@ static __attribute__((noinline)) void recurrent_dsp_odd_linear(struct run *run)
 		__asm__ volatile("" ::: "memory"); /* no memcpy() */
 	}
 	unit->again = last;
-	recurrent_dsp_gates(unit, run->own.at[BECOMES_RESET], run->next + whole, ROWS);
+	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_RESET),
+			    run->next + whole, ROWS);
 	recurrent_dsp_states(run);
 }
 
@@ -228,13 +233,15 @@ static __attribute__((noinline)) void recurrent_dsp_odd_gru(struct run *run)
 	int16_t last[ROWS];
 
 	recurrent_dsp_first(run);
-	unit->then = run->own.at[THEN_RETURN];
-	recurrent_dsp_gates(unit, run->own.at[BECOMES_LOGISTIC], run->masked, 2 * run->hidden);
+	unit->then = recurrent_dsp_copies_at(&run->own, THEN_RETURN);
+	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
+			    2 * run->hidden);
 	recurrent_dsp_mask(&unit->scale, run->c, masked, whole);
 	recurrent_dsp_pairs_begin(last, run);
 	recurrent_dsp_mask(&unit->scale, last, masked + whole, ROWS);
 	recurrent_dsp_state(&run->own, masked);
-	recurrent_dsp_gates(unit, run->own.at[BECOMES_TANH], run->next, run->hidden);
+	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_TANH), run->next,
+			    run->hidden);
 	recurrent_dsp_states(run);
 }
 

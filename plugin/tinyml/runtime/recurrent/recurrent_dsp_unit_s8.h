@@ -512,14 +512,4 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 #undef PRODUCTS
 #undef WEIGHTS
 
-/* The addresses of all places: in Thumb, odd ones. */
-static inline void recurrent_dsp_unit_places(uint32_t *at)
-{
-	const uint16_t *const places = recurrent_dsp_unit_gates(NULL);
-
-	for (int32_t i = 0; i < PLACES; i++) {
-		at[i] = (uint32_t)(uintptr_t)places + places[i] + 1;
-	}
-}
-
 #endif /* TINYML_RECURRENT_DSP_UNIT_S8_H_ */

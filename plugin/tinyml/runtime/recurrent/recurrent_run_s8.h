@@ -87,8 +87,13 @@ recurrent_run_all(const struct tinyml_recurrent_s8 *p, const struct tinyml_recur
 	const int32_t hidden = recurrent_run_padded(p->hidden);
 	const int32_t first = p->reverse ? (p->steps - 1) * p->batches : 0; /* row of the input */
 	const int32_t ahead = p->reverse ? -p->batches : p->batches;
-	struct run run = {.p = p, .inputs = inputs, .hidden = hidden, .x = t->scratch};
+	struct run run; /* its members are set one by one: zeros first would be a fifth of a short
+			   call */
 
+	run.p = p;
+	run.inputs = inputs;
+	run.hidden = hidden;
+	run.x = t->scratch;
 	run.to.factor = p->out_factor;
 	run.to.shift = p->out_shift;
 	run.to.bias = p->out_zero * (1 << p->out_shift) + (1 << (p->out_shift - 1));
