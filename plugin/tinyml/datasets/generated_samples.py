@@ -39,7 +39,17 @@ def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.
 
 
 def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
-    """The range of an input: from its quantisation, from what an operator tells apart, or from its type."""
+    """The range of an input: from its quantisation, from what an operator tells apart, or from its type.
+
+    What reads an input itself comes before what reads numbers computed from it: an index may be in range, and
+    the index after it not.
+    """
+    own = _range_at_readers(graph, tensor, through_arithmetic=False)
+    found = own or _range_at_readers(graph, tensor, through_arithmetic=True)
+    return found or _default_range(tensor)
+
+
+def _range_at_readers(graph: Graph, tensor: Tensor, through_arithmetic: bool) -> tuple[float, float] | None:
     readers = graph.consumers()
     followed = [(tensor.name, node) for node in readers.get(tensor.name, [])]
     while followed:
@@ -47,13 +57,14 @@ def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
         y = graph.tensors[node.outputs[0]]
         if (told := _told_apart(graph, node, name)) is not None:
             return told
-        if node.op.movement or node.op.kind == "Cast" or _is_index_arithmetic(graph, node, name):
+        further = through_arithmetic and _is_index_arithmetic(graph, node, name)
+        if node.op.movement or node.op.kind == "Cast" or further:
             followed += [(y.name, reader) for reader in readers.get(y.name, [])]
         quant = y.quant
         if tensor.dtype.is_float and quant is not None and not quant.per_channel:
             low, high = ((limit - quant.zero_point) * quant.scale for limit in y.dtype.limits)
             return low, high
-    return _default_range(tensor)
+    return None
 
 
 def _is_index_arithmetic(graph: Graph, node: Node, name: str) -> bool:
