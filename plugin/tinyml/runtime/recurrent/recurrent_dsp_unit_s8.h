@@ -145,7 +145,6 @@ enum place {
 	H_FOUR,
 	H_LOOP,
 	H_END,
-	PLACES
 };
 
 /* Of the function below: r0 weights, r1 elements, r2 to r5 sums, r6, r7, r12 and lr eight elements,
