@@ -7,7 +7,8 @@
 The layers are random ones (``python -m tools.random_counts`` counts them), and those of published models,
 each estimated with figures that were fitted without its model. The bars go into
 plugin/tinyml/cost/data/errors, how good the estimates are into docs/COST_ERRORS.md. Requires the published
-models in ``TINYML_MODELS``. ``--new`` only adds bars of attention, which no published model has, in seconds.
+models in ``TINYML_MODELS``. ``--new`` only adds bars of attention and trees, which no published model has, in
+seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from tools import layer_counts, own_loop_counts, random_counts
+from tools import layer_counts, own_loop_counts, random_counts, tree_counts
 from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
 from tools.fit_costs import narrow
@@ -35,6 +36,7 @@ from tinyml.cores.core_data import DATA
 from tinyml.cost.error_bars import DOUBTFUL, EDGES, UNKNOWN_SHARE, ErrorBars, size_class
 from tinyml.cost.model import Speed, find_model
 from tinyml.ops.attention.heads import Heads
+from tinyml.ops.classical.trees import TreeWalk
 from tinyml.ops.framework.kernel_costs import weighted
 from tinyml.ops.framework.work import Work
 
@@ -139,6 +141,15 @@ def attention_layers(machine: str) -> Iterator[HeldOut]:
                 yield HeldOut(kernel, weighted(speed, counts), spent, True)
 
 
+def tree_layers(machine: str) -> Iterator[HeldOut]:
+    """Trained trees, whose rows take other paths than the estimate assumes."""
+    costs = find_model(harness.find_machine(machine).target.name)
+    found = costs.instructions.loops.get(TreeWalk.name) if costs else None
+    for one in tree_counts.load():
+        if one.machine == machine and one.is_held_out and found is not None:
+            yield HeldOut(TreeWalk.name, weighted(found, one.work), one.instructions, False)
+
+
 def quantile(errors: Sequence[float]) -> float:
     """What ``COVERED`` of them do not exceed; of few, the largest."""
     ordered = sorted(errors)
@@ -176,6 +187,8 @@ Bars come from two kinds of layers that were left out of the fit. Random layers 
 `python -m tools.random_counts`: int8, four bits, int16, float, sparse, pools, element-wise and recurrent
 layers of all shapes, most of them far smaller than those of models. Layers of published models are estimated
 with figures that were fitted without their model, random layers of attention with those of the others.
+Figures of trees are fitted to random trees; their bars come from 50 forests and boosted trees that
+scikit-learn trained (`python -m tools.tree_counts`), because data decides how many nodes a row passes.
 
 A kernel without such layers has no bar. If such kernels take more than {unknown:.0%} of a model, or if the
 bar of the model is above {doubtful:.0%}, `tinyml cost` says that the instructions are unknown;
@@ -234,7 +247,7 @@ def measured(machine: str) -> tuple[ErrorBars, dict[str, object]]:
     estimated = [one for one in random if isinstance(one, HeldOut)]
     loops = list(own_loop_layers(machine))
     published = list(published_layers(machine))
-    found = bars([*estimated, *loops, *published, *attention_layers(machine)])
+    found = bars([*estimated, *loops, *published, *attention_layers(machine), *tree_layers(machine)])
     inside = [
         one.error <= bar
         for one in estimated
@@ -269,9 +282,9 @@ def measured(machine: str) -> tuple[ErrorBars, dict[str, object]]:
     return found, {"row": list(row), "known": list(of_known), "own loops": list(of_loops)}
 
 
-def with_attention(machine: str, known: ErrorBars) -> ErrorBars:
-    """The bars of a core as they are, and those of attention."""
-    more = bars(list(attention_layers(machine)))
+def with_unpublished(machine: str, known: ErrorBars) -> ErrorBars:
+    """The bars of a core as they are, and those of attention and trees."""
+    more = bars([*attention_layers(machine), *tree_layers(machine)])
     kernels, layers = {**known.kernels, **more.kernels}, {**known.layers, **more.layers}
     return ErrorBars(dict(sorted(kernels.items())), dict(sorted(layers.items())))
 
@@ -324,7 +337,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--on", default=",".join(layer_counts.MACHINES), metavar="MACHINES")
     parser.add_argument("--table", action="store_true", help="only write the page, from what was measured")
-    parser.add_argument("--new", action="store_true", help="only add the bars of attention")
+    parser.add_argument("--new", action="store_true", help="only add the bars of attention and trees")
     parser.add_argument("--check", action="store_true", help="exit with 1 if the page is not current")
     args = parser.parse_args()
     if args.check:
@@ -334,7 +347,7 @@ def main() -> int:
     for machine in () if args.table else args.on.split(","):
         core = harness.find_machine(machine).target.name
         if args.new:
-            save(core, with_attention(machine, known[core]))
+            save(core, with_unpublished(machine, known[core]))
             continue
         found, rows[core] = measured(machine)
         save(core, found)

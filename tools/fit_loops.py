@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from tools import contender_counts
+from tools import contender_counts, tree_counts
 from tools.contender_counts import ContenderCount
 from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tinyml import harness
 from tinyml.cost.model import Speed
 from tinyml.ir import Layer
+from tinyml.ops.classical.trees import TreeWalk
 from tinyml.ops.framework.kernel import Kernel, Library, kernels_of
 from tinyml.ops.framework.kernel_costs import Figures
 from tinyml.ops.framework.tally import Tally
@@ -57,6 +58,9 @@ def loop_figures(machine: str) -> Mapping[str, Figures]:
         counts = kernel.placed_counts(layer, target, tally)
         if counts is not None:
             samples[kernel.name].append((counts, spent, spent))
+    for one in tree_counts.load():
+        if one.machine == machine and not one.is_held_out:
+            samples[TreeWalk.name].append((one.work, one.instructions, one.instructions))
     return enough(samples)
 
 

@@ -172,6 +172,12 @@ COMMANDS: tuple[Command, ...] = (
         "minutes, QEMU",
     ),
     Command(
+        "-m tools.tree_counts",
+        ("benchmarks/tree_counts.json",),
+        "the C of trees: layers that `tinyml cost` learns from, and trained ones for its error bars",
+        "minutes, QEMU, RISC-V tools",
+    ),
+    Command(
         "-m tools.own_loop_counts",
         ("benchmarks/own_loop_counts.json",),
         "kernels that write loops (their C: with `--again`): random layers that `tinyml cost` learns from",

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -19,11 +21,15 @@ from tinyml import harness
 from tinyml.cores.core_data import DATA
 from tinyml.cost.error_bars import DOUBTFUL, ErrorBars
 from tinyml.cost.estimate import _may_need, estimate_for
+from tinyml.cost.model import find_model
+from tinyml.ops.classical.tree_counts import averages
+from tinyml.ops.classical.tree_stream import LEAF
+from tinyml.ops.classical.trees import TreeWalk
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import Options, compile_built, compile_model
 from tinyml.verbs import cli
-from tools import cost_errors, kernel_counts, layer_counts
+from tools import cost_errors, kernel_counts, layer_counts, tree_counts
 from tools.kernel_layers import sketched
 
 ROOT = Path(__file__).parents[2]
@@ -73,19 +79,54 @@ def test_bars_of_models() -> None:
     assert bars.of_model([("a", 30_000.0), ("c", 10_000.0)]) is None
 
 
-def test_kernels_without_a_bar_are_unknown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def small_forest(path: Path) -> Path:
     attributes = forest(6, 4, "target", [0], ["BRANCH_LEQ"], n_targets=1)
     node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], "trees", domain=ML, **attributes)
     value = helper.make_tensor_value_info
     ports = [value("x", TensorProto.FLOAT, [1, FEATURES])], [value("y", TensorProto.FLOAT, None)]
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid(ML, 3)]
     graph = helper.make_graph([node], "trees", *ports)
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "trees.onnx")
-    assert cli.main(["cost", str(tmp_path / "trees.onnx"), "--target", "cortex-m4"]) == 0
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def test_kernels_without_a_bar_are_unknown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimates = importlib.import_module("tinyml.cost.estimate")  # `tinyml.cost` is a function as well
+    monkeypatch.setattr(estimates, "find_bars", lambda target: ErrorBars({}, {}))
+    path = small_forest(tmp_path / "trees.onnx")
+    assert cli.main(["cost", str(path), "--target", "cortex-m4"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "instructions unknown" in shown
     assert "`tinyml cost --count` counts them" in shown
     assert "per run, estimated" not in shown
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "riscv32"])
+def test_trees_have_estimates(target: str, tmp_path: Path) -> None:
+    found = tinyml.cost(small_forest(tmp_path / "trees.onnx"), target)
+    assert found.instructions is not None
+    assert found.instructions_error is not None
+    assert found.instructions_error < DOUBTFUL
+
+
+def test_leaves_of_trees_are_equally_likely() -> None:
+    """Leaves below one, two and two nodes; the first has two weights."""
+    tables = ([0], [3, LEAF, 3, LEAF, LEAF], [0] * 5, [2, 0, 4, 1, 2], [0, 2, 3, 4])
+    passed, added = averages([np.asarray(table) for table in tables])
+    assert passed == pytest.approx((1 + 2 + 2) / 3)
+    assert added == pytest.approx((2 + 1 + 1) / 3)
+
+
+def test_every_kind_of_tree_was_counted() -> None:
+    """All work that trees can have is in the figures of every core."""
+    work = {name for one in tree_counts.load() for name in one.work if name.startswith("nodes")}
+    for machine in layer_counts.MACHINES:
+        model = find_model(harness.find_machine(machine).target.name)
+        assert model is not None
+        missing = work - model.instructions.loops[TreeWalk.name].keys()
+        assert not missing, f"{machine}: python -m tools.tree_counts, python -m tools.fit_costs --loops"
 
 
 def test_the_page_of_errors_is_current() -> None:

@@ -67,7 +67,7 @@ class Speed:
             own = self.of_bands_loops(layer, tally)
             known = [part for part in parts if part is not None]
             return own + sum(known) if len(known) == len(parts) else None
-        if kernel.library is not Library.GENERATED:
+        if kernel.library is not Library.GENERATED or kernel.name in self.loops:
             return self._of_kernel(layer, kernel, tally)
         return self.of_loops(layer, kernel, tally)
 

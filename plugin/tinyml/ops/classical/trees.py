@@ -17,9 +17,11 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.classical import trees_played
+from tinyml.ops.classical.tree_counts import tree_work
 from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
 from tinyml.ops.classical.tree_stream import LEAF, Stream, packed, sorting_keys
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.work import Work
 from tinyml.ops.shared.operands import present
 
 X, ROOTS, FEATURES, LIMITS, OTHERS, STARTS, TARGETS, WEIGHTS, MISSING = range(9)
@@ -181,6 +183,14 @@ class TreeWalk(Kernel[Trees]):
             if whole:
                 with sheet.loop("k", outputs):
                     sheet.line(f"{y}[r * {outputs} + k] = {sheet.number(layer.op.scale)} * (float)sums[k];")
+
+    def loop_counts(self, layer: Layer[Trees], target: Target) -> Work | None:
+        x, stream = layer.input(X), stream_of(layer)
+        tables = [layer.input(i).value for i in range(ROOTS, STARTS + 1)]
+        comparison = "key" if worth_keys(layer) else READERS[x.dtype]
+        if layer.has_input(MISSING):
+            comparison += ", missing"
+        return tree_work(x.shape, layer.op.outputs, tables, stream, comparison)
 
     def play(self, layer: Layer[Trees], sheet: Sheet) -> None:
         missing = layer.has_input(MISSING)
