@@ -141,7 +141,7 @@ def transformer_table() -> Iterator[str]:
 
 
 def recurrent_table() -> Iterator[str]:
-    """Instructions per multiplication of layers that give all steps."""
+    """Instructions per multiplication of layers that give all steps, or the last one."""
     cores = ("Cortex-M4", "Cortex-M55")
     cells = {
         "RNN": ("rnn", False),
@@ -149,12 +149,16 @@ def recurrent_table() -> Iterator[str]:
         "GRU, linear": ("gru", True),
         "LSTM": ("lstm", False),
     }
-    yield f"| units x inputs | {' | '.join(f'{core}: {cell}' for core in cores for cell in cells)} |"
-    yield f"|---|{'---:|' * len(cores) * len(cells)}"
-    for units, inputs in ((32, 12), (32, 32), (40, 12), (64, 64), (128, 40)):
-        some = [Shape(cell, units, inputs, True, linear) for cell, linear in cells.values()]
-        counted = [instructions_each(some, writer_tables.CORES[core]).values() for core in cores]
-        yield f"| {units} x {inputs} | {' | '.join(f'{each:.2f}' for found in counted for each in found)} |"
+    sizes = ((32, 12), (32, 32), (40, 12), (64, 64), (128, 40))
+    titles = " | ".join(f"{core}: {cell}" for core in cores for cell in cells)
+    yield f"| units x inputs | steps given | {titles} |"
+    yield f"|---|---|{'---:|' * len(cores) * len(cells)}"
+    for every, given in ((True, "all"), (False, "last")):
+        for units, inputs in sizes:
+            some = [Shape(cell, units, inputs, every, linear) for cell, linear in cells.values()]
+            counted = [instructions_each(some, writer_tables.CORES[core]).values() for core in cores]
+            figures = " | ".join(f"{each:.2f}" for found in counted for each in found)
+            yield f"| {units} x {inputs} | {given} | {figures} |"
 
 
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {

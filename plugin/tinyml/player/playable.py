@@ -7,10 +7,10 @@ from __future__ import annotations
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.player.layout import Layout
 
-LAYOUTS = 1
+LAYOUTS = 2
 """Changes of what kernels expect in their records and tables, so far: TINYML_PLAY_LAYOUTS.
 
-1: shifts of int8 recurrent layers with DSP instructions, groups of GRU with Helium.
+1: groups of int8 GRU with Helium. 2: weights of int8 recurrent layers with DSP instructions.
 """
 
 

@@ -24,7 +24,7 @@
 #include <tinyml/dense.h>
 #include <tinyml/quantize.h>
 
-#if TINYML_RUNTIME_INTERFACE != 12
+#if TINYML_RUNTIME_INTERFACE != 13
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
 #endif
 #if TINYML_CORE_DSP != 0 || TINYML_CORE_MVE != 0

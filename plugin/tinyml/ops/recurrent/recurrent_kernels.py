@@ -180,8 +180,8 @@ class RecurrentDsp(RecurrentBytes):
 
     def order(self, weights: Array) -> Array:
         pairs = packed(weights.reshape(-1, weights.shape[2]), 1).astype(np.int16)
-        words = pairs.reshape(weights.shape[0], 2, -1, 2, 2)  # (groups, pairs, fours, word, element)
-        return np.ascontiguousarray(words.transpose(0, 2, 3, 1, 4)).astype("<i2")
+        halves = pairs.reshape(weights.shape[0], 2, -1, 2, 2)  # (groups, pairs, fours, half, word)
+        return np.ascontiguousarray(halves.transpose(0, 2, 4, 1, 3)).astype("<i2")
 
     def tables(self, w: Array, r: Array, rows: Array, sheet: Sheet) -> dict[str, object]:
         """One table, which the kernel reads from its beginning to its end."""

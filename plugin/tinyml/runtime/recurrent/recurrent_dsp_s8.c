@@ -19,18 +19,23 @@
 #include "recurrent_dsp_unit_s8.h"
 #include "recurrent_run_s8.h"
 
+/* struct curve.add of most gates. */
+#define TANH     0x4000u
+#define LOGISTIC 0x40004000u
+
 /* The products of the state, whose copy is `h`. */
 static inline void recurrent_dsp_state(struct own *own, const int16_t *h)
 {
 	own->unit.h.copy = h;
-	own->unit.h.end = h + own->ahead;
+	own->unit.of_h.end = h + own->ahead;
 }
 
-/* Before the first gate of a step. */
-static inline void recurrent_dsp_first(struct run *run)
+/* Before the first gate of a step: a half, and what makes tanh the function of most gates. */
+static inline void recurrent_dsp_first(struct run *run, uint32_t add)
 {
 	recurrent_dsp_state(&run->own, run->h);
 	run->own.unit.w = run->p->w;
+	run->own.unit.curve.add = add;
 }
 
 /* So many gates, written one after the other. */
@@ -40,14 +45,13 @@ static inline void recurrent_dsp_gates(struct unit *unit, uint32_t becomes, int1
 	unit->becomes = becomes;
 	unit->to = (uint32_t *)(void *)to;
 	unit->to_end = (uint32_t *)(void *)(to + count);
-	recurrent_dsp_unit_gates(&unit->logistic);
+	recurrent_dsp_unit_gates(&unit->x);
 }
 
 static void recurrent_dsp_step_rnn(struct run *run)
 {
-	recurrent_dsp_first(run);
-	recurrent_dsp_gates(&run->own.unit, recurrent_dsp_copies_at(&run->own, BECOMES_STATES),
-			    run->next, run->hidden);
+	recurrent_dsp_first(run, TANH);
+	recurrent_dsp_gates(&run->own.unit, run->own.states, run->next, run->hidden);
 }
 
 /* So many cells of LSTM. */
@@ -57,7 +61,7 @@ static inline void recurrent_dsp_cells(struct run *run, int16_t *c, int32_t coun
 
 	cells->c = c;
 	cells->next_end = cells->next + count;
-	recurrent_dsp_gates(&run->own.unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC),
+	recurrent_dsp_gates(&run->own.unit, run->own.unit.cells.logistic,
 			    (int16_t *)(void *)cells->gates, 3 * ROWS);
 }
 
@@ -66,9 +70,9 @@ static void recurrent_dsp_step_lstm(struct run *run)
 	const int32_t whole = run->own.whole;
 	struct cells *const cells = &run->own.unit.cells;
 
-	recurrent_dsp_first(run);
+	recurrent_dsp_first(run, LOGISTIC);
 	cells->next = run->next;
-	run->own.unit.then = recurrent_dsp_copies_at(&run->own, THEN_LAST);
+	run->own.unit.then = run->own.last;
 	if (whole != 0) {
 		recurrent_dsp_cells(run, run->c, whole);
 	}
@@ -106,15 +110,14 @@ static __attribute__((noinline)) void recurrent_dsp_renew(const struct scale *to
 	"smmlar " u ", r12, %[factor], %[zero]\n\t"                                                \
 	"smmlar " f ", %[old], %[factor], %[zero]\n\t"                                             \
 	"pkhbt r12, r12, %[old], lsl #16\n\t"                                                      \
-	"str r12, [%[c]], #4\n\t"                                                                  \
-	"pkhbt " u ", " u ", " f ", lsl #16\n\t"                                                   \
-	"ssat16 " u ", #8, " u "\n\t"
+	"str r12, [%[c]], #4\n\t"
 		__asm__ volatile(
 			"ldrd %[u0], %[u1], [%[update]], #8\n\t"
 			"ldrd %[f0], %[f1], [%[next]]\n\t"
 			TWO("%[u0]", "%[f0]")
 			TWO("%[u1]", "%[f1]")
-			"strd %[u0], %[u1], [%[next]], #8\n\t"
+			PLACED("%[u0]", "%[f0]", "%[u1]", "%[f1]")
+			"strd %[u0], %[f0], [%[next]], #8\n\t"
 			: [u0] "=&r"(u0), [u1] "=&r"(u1), [f0] "=&r"(f0), [f1] "=&r"(f1),
 			  [old] "=&r"(old), [update] "+r"(update), [c] "+r"(c), [next] "+r"(next)
 			: [half] "r"(HALF), [one] "r"(0x80008000u), [factor] "r"(to->factor),
@@ -138,18 +141,17 @@ static void recurrent_dsp_states(struct run *run)
 	recurrent_dsp_pairs_end(last, run);
 }
 
-/* A step whose cells come in fours; `then`: what comes between all gates and the last ones. */
-static inline void recurrent_dsp_fours(struct run *run, enum place then)
+/* A step whose cells come in fours. */
+static inline void recurrent_dsp_fours(struct run *run)
 {
 	struct unit *const unit = &run->own.unit;
 
-	recurrent_dsp_first(run);
-	unit->then = recurrent_dsp_copies_at(&run->own, then);
+	recurrent_dsp_first(run, LOGISTIC);
+	unit->then = run->own.fours;
 	unit->states.next = (uint32_t *)(void *)run->next;
 	unit->states.next_end = (uint32_t *)(void *)(run->next + run->hidden);
 	unit->states.c = run->c;
-	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
-			    2 * run->hidden);
+	recurrent_dsp_gates(unit, run->own.unit.cells.logistic, run->masked, 2 * run->hidden);
 }
 
 /* The reset gate is applied to the product of matrix and state. */
@@ -159,11 +161,10 @@ static __attribute__((noinline)) void recurrent_dsp_odd_linear(struct run *run)
 	const int32_t whole = run->own.whole;
 	int32_t last[ROWS];
 
-	recurrent_dsp_first(run);
+	recurrent_dsp_first(run, LOGISTIC);
 	unit->then = recurrent_dsp_copies_at(&run->own, THEN_RETURN);
 	/* from `masked` to the end of `update`, which are neighbours */
-	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
-			    2 * run->hidden);
+	recurrent_dsp_gates(unit, run->own.unit.cells.logistic, run->masked, 2 * run->hidden);
 	if (whole != 0) {
 		recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_RESET),
 				    run->next, whole);
@@ -186,7 +187,7 @@ static void recurrent_dsp_step_gru_linear(struct run *run)
 	unit->reset = run->masked + run->hidden;
 	unit->again = run->p->again;
 	if (run->own.others == 0) {
-		recurrent_dsp_fours(run, THEN_GATES);
+		recurrent_dsp_fours(run);
 	} else {
 		recurrent_dsp_odd_linear(run);
 	}
@@ -199,24 +200,23 @@ static __attribute__((noinline)) void recurrent_dsp_mask(const struct scale *to,
 	const int16_t *const end = masked + count;
 
 	while (masked != end) {
-		uint32_t a, b, old;
+		uint32_t a, b, c0, c1;
 
 		/* clang-format off */
-#define TWO(x)                                                                                     \
-	"ldr %[old], [%[c]], #4\n\t"                                                               \
-	"smlabb r12, " x ", %[old], %[half]\n\t"                                                   \
-	"smlatt %[old], " x ", %[old], %[half]\n\t"                                                \
+#define TWO(x, old)                                                                                \
+	"ldr " old ", [%[c]], #4\n\t"                                                              \
+	"smlabb r12, " x ", " old ", %[half]\n\t"                                                  \
+	"smlatt " old ", " x ", " old ", %[half]\n\t"                                              \
 	"asr r12, r12, #15\n\t"                                                                    \
-	"asr %[old], %[old], #15\n\t"                                                              \
-	"smmlar r12, r12, %[factor], %[zero]\n\t"                                                  \
-	"smmlar %[old], %[old], %[factor], %[zero]\n\t"                                            \
-	"pkhbt " x ", r12, %[old], lsl #16\n\t"                                                    \
-	"ssat16 " x ", #8, " x "\n\t"
+	"asr " old ", " old ", #15\n\t"                                                            \
+	"smmlar " x ", r12, %[factor], %[zero]\n\t"                                                \
+	"smmlar " old ", " old ", %[factor], %[zero]\n\t"
 		__asm__ volatile("ldrd %[a], %[b], [%[masked]]\n\t"
-			TWO("%[a]")
-			TWO("%[b]")
-			"strd %[a], %[b], [%[masked]], #8\n\t"
-			: [a] "=&r"(a), [b] "=&r"(b), [old] "=&r"(old), [c] "+r"(c),
+			TWO("%[a]", "%[c0]")
+			TWO("%[b]", "%[c1]")
+			PLACED("%[a]", "%[c0]", "%[b]", "%[c1]")
+			"strd %[a], %[c0], [%[masked]], #8\n\t"
+			: [a] "=&r"(a), [b] "=&r"(b), [c0] "=&r"(c0), [c1] "=&r"(c1), [c] "+r"(c),
 			  [masked] "+r"(masked)
 			: [half] "r"(HALF), [factor] "r"(to->factor), [zero] "r"(to->zero)
 			: "r12", "memory");
@@ -232,10 +232,9 @@ static __attribute__((noinline)) void recurrent_dsp_odd_gru(struct run *run)
 	const int32_t whole = run->own.whole;
 	int16_t last[ROWS];
 
-	recurrent_dsp_first(run);
+	recurrent_dsp_first(run, LOGISTIC);
 	unit->then = recurrent_dsp_copies_at(&run->own, THEN_RETURN);
-	recurrent_dsp_gates(unit, recurrent_dsp_copies_at(&run->own, BECOMES_LOGISTIC), run->masked,
-			    2 * run->hidden);
+	recurrent_dsp_gates(unit, run->own.unit.cells.logistic, run->masked, 2 * run->hidden);
 	recurrent_dsp_mask(&unit->scale, run->c, masked, whole);
 	recurrent_dsp_pairs_begin(last, run);
 	recurrent_dsp_mask(&unit->scale, last, masked + whole, ROWS);
@@ -249,7 +248,7 @@ static __attribute__((noinline)) void recurrent_dsp_odd_gru(struct run *run)
 static void recurrent_dsp_step_gru(struct run *run)
 {
 	if (run->own.others == 0) {
-		recurrent_dsp_fours(run, THEN_MASK);
+		recurrent_dsp_fours(run);
 	} else {
 		recurrent_dsp_odd_gru(run);
 	}

@@ -29,11 +29,17 @@ struct curve {
 	int32_t bits;          /* CURVE_BITS */
 };
 
-/* A copy, and where its products are computed: addresses of instructions. */
+/* A copy, and the address of the code for its first eight elements, or four: they are loaded at
+ * once.
+ */
 struct products {
 	const int16_t *copy;
-	uint32_t first;     /* of the first four elements, or of eight */
-	uint32_t entry;     /* of others: a loop, or what comes after it */
+	uint32_t first;
+};
+
+/* Where the products of other elements are computed: addresses of instructions. */
+struct others {
+	uint32_t entry;     /* a loop, or what comes after it */
 	const int16_t *end; /* where the loop ends */
 	uint32_t rest;      /* what comes after it */
 };
@@ -61,16 +67,17 @@ struct states {
 	const int16_t *update; /* update gates */
 	int16_t *c;            /* states */
 	int16_t *masked;    /* reset gates, which become masked states as the matrix reads them */
-	const int16_t *end; /* products.end of that copy */
+	const int16_t *end; /* others.end of that copy */
 };
 
 /* Four cells. Assembly knows the layout. */
 struct unit {
-	struct curve tanh;
-	struct curve logistic;
-	const int16_t *w; /* the table at the next gate, see recurrent_s8.h */
-	struct products x;
 	struct products h;
+	struct products x;
+	struct others of_x;
+	struct others of_h;
+	struct curve curve;   /* of most gates */
+	const int16_t *w;     /* the table at the next gate, see recurrent_s8.h */
 	uint32_t becomes;     /* what a gate becomes: the address of BECOMES_... */
 	uint32_t *to;         /* where the next gate goes: four int16 */
 	uint32_t *to_end;     /* and where they end */
@@ -82,38 +89,44 @@ struct unit {
 	struct states states;
 };
 
+TINYML_OFFSET(struct products, copy, 0);
+TINYML_OFFSET(struct products, first, 4);
+TINYML_OFFSET(struct others, entry, 0);
+TINYML_OFFSET(struct others, end, 4);
+TINYML_OFFSET(struct others, rest, 8);
 TINYML_OFFSET(struct curve, add, 0);
 TINYML_OFFSET(struct curve, middle, 4);
 TINYML_OFFSET(struct curve, bits, 8);
-TINYML_OFFSET(struct unit, tanh, 0);
-TINYML_OFFSET(struct unit, logistic, 12);
-TINYML_OFFSET(struct unit, w, 24);
-TINYML_OFFSET(struct unit, x, 28);
-TINYML_OFFSET(struct unit, h, 48);
-TINYML_OFFSET(struct unit, becomes, 68);
-TINYML_OFFSET(struct unit, to, 72);
-TINYML_OFFSET(struct unit, to_end, 76);
-TINYML_OFFSET(struct unit, then, 80);
-TINYML_OFFSET(struct unit, scale, 84);
-TINYML_OFFSET(struct unit, again, 92);
-TINYML_OFFSET(struct unit, reset, 96);
-TINYML_OFFSET(struct unit, cells.gates, 100);
-TINYML_OFFSET(struct unit, cells.start, 124);
-TINYML_OFFSET(struct unit, cells.bits, 128);
-TINYML_OFFSET(struct unit, cells.c, 132);
-TINYML_OFFSET(struct unit, cells.next, 136);
-TINYML_OFFSET(struct unit, cells.next_end, 140);
-TINYML_OFFSET(struct unit, cells.fresh, 144);
-TINYML_OFFSET(struct unit, cells.logistic, 148);
-TINYML_OFFSET(struct unit, cells.to, 152);
-TINYML_OFFSET(struct unit, states.becomes, 156);
-TINYML_OFFSET(struct unit, states.next, 160);
-TINYML_OFFSET(struct unit, states.next_end, 164);
-TINYML_OFFSET(struct unit, states.then, 168);
-TINYML_OFFSET(struct unit, states.update, 172);
-TINYML_OFFSET(struct unit, states.c, 176);
-TINYML_OFFSET(struct unit, states.masked, 180);
-TINYML_OFFSET(struct unit, states.end, 184);
+TINYML_OFFSET(struct unit, h, 0);
+TINYML_OFFSET(struct unit, x, 8);
+TINYML_OFFSET(struct unit, of_x, 16);
+TINYML_OFFSET(struct unit, of_h, 28);
+TINYML_OFFSET(struct unit, curve, 40);
+TINYML_OFFSET(struct unit, w, 52);
+TINYML_OFFSET(struct unit, becomes, 56);
+TINYML_OFFSET(struct unit, to, 60);
+TINYML_OFFSET(struct unit, to_end, 64);
+TINYML_OFFSET(struct unit, then, 68);
+TINYML_OFFSET(struct unit, scale, 72);
+TINYML_OFFSET(struct unit, again, 80);
+TINYML_OFFSET(struct unit, reset, 84);
+TINYML_OFFSET(struct unit, cells.gates, 88);
+TINYML_OFFSET(struct unit, cells.start, 112);
+TINYML_OFFSET(struct unit, cells.bits, 116);
+TINYML_OFFSET(struct unit, cells.c, 120);
+TINYML_OFFSET(struct unit, cells.next, 124);
+TINYML_OFFSET(struct unit, cells.next_end, 128);
+TINYML_OFFSET(struct unit, cells.fresh, 132);
+TINYML_OFFSET(struct unit, cells.logistic, 136);
+TINYML_OFFSET(struct unit, cells.to, 140);
+TINYML_OFFSET(struct unit, states.becomes, 144);
+TINYML_OFFSET(struct unit, states.next, 148);
+TINYML_OFFSET(struct unit, states.next_end, 152);
+TINYML_OFFSET(struct unit, states.then, 156);
+TINYML_OFFSET(struct unit, states.update, 160);
+TINYML_OFFSET(struct unit, states.c, 164);
+TINYML_OFFSET(struct unit, states.masked, 168);
+TINYML_OFFSET(struct unit, states.end, 172);
 
 /* What elements of the table, which are negative, are multiplied by, with `share` above: -2^15. */
 #define CURVE_BITS 0x8000
@@ -148,7 +161,8 @@ enum place {
 };
 
 /* Of the function below: r0 weights, r1 elements, r2 to r5 sums, r6, r7, r12 and lr eight elements,
- * r8 to r11 weights. Between products, lr is the unit's function `logistic`, which is on the stack.
+ * r8 to r11 weights. Between products, lr is the unit at x. That is on the stack, below it its
+ * curve.
  */
 /* clang-format off */
 #define WEIGHTS "ldmia.w r0!, {r8-r11}\n\t"
@@ -176,10 +190,11 @@ enum place {
 	PRODUCTS("r10", "r11", d)
 #define EIGHT      "ldmia.w r1!, {r6, r7, r12, lr}\n\t" EIGHT_OF("r6", "r7", "r12", "lr")
 #define LAST_EIGHT "ldmia.w r1, {r1, r6, r7, r12}\n\t" EIGHT_OF("r1", "r6", "r7", "r12")
-/* `p`: the first digit of its labels; `at`: where struct products is; `unit`: on the stack. */
-#define SUMS(p, at, unit)                                                                          \
-	"ldr r1, [lr, #" at "]\n\t"                                                                \
-	"ldr.w pc, [lr, #" at " + 4]\n\t"                                                          \
+/* `p`: the first digit of its labels; `load`: struct products; `at`: where struct others is; `unit`:
+ * on the stack.
+ */
+#define SUMS(p, load, at, unit)                                                                    \
+	load ".w lr, {r1, pc}\n\t" /* copy, first */                                               \
 	p "1:\n\t"                                                                                 \
 	"ldmia.w r1!, {r2, r6, r7, r12}\n\t"                                                       \
 	WEIGHTS                                                                                    \
@@ -188,20 +203,20 @@ enum place {
 	WEIGHTS                                                                                    \
 	PRODUCTS("r8", "r9", "r7")                                                                 \
 	PRODUCTS("r10", "r11", "r12")                                                              \
-	"ldr.w pc, [lr, #" at " + 8]\n\t"                                                          \
+	"ldr.w pc, [lr, #" at "]\n\t"                                                              \
 	p "2:\n\t"                                                                                 \
 	"ldrd r6, r7, [r1], #8\n\t"                                                                \
 	WEIGHTS                                                                                    \
 	FIRST("r6")                                                                                \
 	PRODUCTS("r10", "r11", "r7")                                                               \
-	"ldr.w pc, [lr, #" at " + 8]\n\t"                                                          \
+	"ldr.w pc, [lr, #" at "]\n\t"                                                              \
 	p "3:\n\t"                                                                                 \
 	EIGHT EIGHT EIGHT                                                                          \
 	"ldr lr, [sp, #" unit "]\n\t"                                                              \
-	"ldr r6, [lr, #" at " + 12]\n\t"                                                           \
+	"ldr r6, [lr, #" at " + 4]\n\t"                                                            \
 	"cmp r1, r6\n\t"                                                                           \
 	"bne.w " p "3b\n\t"                                                                        \
-	"ldr.w pc, [lr, #" at " + 16]\n\t"                                                         \
+	"ldr.w pc, [lr, #" at " + 8]\n\t"                                                          \
 	p "4:\n\t"                                                                                 \
 	EIGHT EIGHT                                                                                \
 	"ldr lr, [sp, #" unit "]\n\t"                                                              \
@@ -236,8 +251,18 @@ enum place {
 	"ldr r8, [r6, r8, lsl #2]\n\t"                                                             \
 	"bfi r7, " x ", #" place ", #" bits "\n\t"                                                 \
 	"smlad " x ", r8, r7, r1\n\t"
+/* The curve is on the stack: r1, r6 and r7. */
+#define CURVE_LOADED "ldm.w sp, {r1, r6, r7}\n\t"
+#define LOGISTICS                                                                                  \
+	CURVE_LOADED                                                                               \
+	CURVE("r2", "8", "23")                                                                     \
+	CURVE("r3", "8", "23")                                                                     \
+	CURVE("r4", "8", "23")                                                                     \
+	CURVE("r5", "8", "23")
+#define TANH_LOADED                                                                                \
+	"ldrd r6, r7, [sp, #4]\n\t"                                                                \
+	"mov.w r1, #0x4000\n\t"
 #define TANHS                                                                                      \
-	"ldmdb.w lr, {r1, r6, r7}\n\t"                                                             \
 	CURVE("r2", "7", "24")                                                                     \
 	CURVE("r3", "7", "24")                                                                     \
 	CURVE("r4", "7", "24")                                                                     \
@@ -253,25 +278,38 @@ enum place {
 	"asr r4, r4, #15\n\t"                                                                      \
 	"asr r5, r5, #15\n\t"
 /* Where the next gate goes, and back to it unless it is the end. */
-#define STORED_AND_AGAIN                                                                           \
-	"ldrd r6, r7, [lr, #60]\n\t" /* to, to_end */                                              \
-	"strd r2, r4, [r6], #8\n\t"                                                                \
-	"str r6, [lr, #60]\n\t"                                                                    \
+#define STORED_AND_AGAIN(second)                                                                           \
+	"ldrd r6, r7, [lr, #52]\n\t" /* to, to_end */                                              \
+	"strd r2, " second ", [r6], #8\n\t"                                                                \
+	"str r6, [lr, #52]\n\t"                                                                    \
 	"cmp r6, r7\n\t"                                                                           \
 	"bne.w 9b\n\t"                                                                             \
-	"ldr.w pc, [lr, #68]\n\t" /* then */
-/* Two of GRU's states as the matrix reads them, in the place of their reset gates `x`. */
-#define MASK(x)                                                                                    \
-	"ldr r10, [r2], #4\n\t"                                                                    \
-	"smlabb r11, " x ", r10, r3\n\t"                                                           \
-	"smlatt r10, " x ", r10, r3\n\t"                                                           \
+	"ldr.w pc, [lr, #60]\n\t" /* then */
+/* Four states or products `a` to `d` as the matrix reads them, in `a` and `b`. */
+#define PLACED(a, b, c, d)                                                                         \
+	"pkhbt " a ", " a ", " c ", lsl #16\n\t"                                                   \
+	"pkhbt " b ", " b ", " d ", lsl #16\n\t"                                                   \
+	"ssat16 " a ", #8, " a "\n\t"                                                              \
+	"ssat16 " b ", #8, " b "\n\t"
+/* r2 to r5 are states in units of 2^-15, in r2 and r3 as the matrix reads them. */
+#define OUTPUTS                                                                                    \
+	"ldrd r6, r7, [lr, #64]\n\t" /* scale */                                                   \
+	"smmlar r2, r2, r6, r7\n\t"                                                                \
+	"smmlar r3, r3, r6, r7\n\t"                                                                \
+	"smmlar r4, r4, r6, r7\n\t"                                                                \
+	"smmlar r5, r5, r6, r7\n\t"                                                                \
+	PLACED("r2", "r3", "r4", "r5")
+/* Two of GRU's states after the reset gates `x`: in `x` and `other`. */
+#define MASK(x, other)                                                                             \
+	"ldr " other ", [r2], #4\n\t"                                                              \
+	"smlabb r11, " x ", " other ", r3\n\t"                                                     \
+	"smlatt " other ", " x ", " other ", r3\n\t"                                               \
 	"asr r11, r11, #15\n\t"                                                                    \
-	"asr r10, r10, #15\n\t"                                                                    \
-	"smmlar r11, r11, r4, r5\n\t"                                                              \
-	"smmlar r10, r10, r4, r5\n\t"                                                              \
-	"pkhbt " x ", r11, r10, lsl #16\n\t"                                                       \
-	"ssat16 " x ", #8, " x "\n\t"
-/* Two of them after a step: their parts of the update gates `u`, the rest of the fresh ones `f`. */
+	"asr " other ", " other ", #15\n\t"                                                        \
+	"smmlar " x ", r11, r4, r5\n\t"                                                            \
+	"smmlar " other ", " other ", r4, r5\n\t"
+/* Two of them after a step: their parts of the update gates `u`, the rest of the fresh ones `f`.
+ */
 #define RENEW(u, f)                                                                                \
 	"ldr r0, [r2]\n\t"                                                                         \
 	"smlabb lr, " u ", r0, r7\n\t"                                                             \
@@ -284,9 +322,7 @@ enum place {
 	"smmlar " u ", lr, r4, r5\n\t"                                                             \
 	"smmlar " f ", r0, r4, r5\n\t"                                                             \
 	"pkhbt lr, lr, r0, lsl #16\n\t"                                                            \
-	"str lr, [r2], #4\n\t"                                                                     \
-	"pkhbt " u ", " u ", " f ", lsl #16\n\t"                                                   \
-	"ssat16 " u ", #8, " u "\n\t"
+	"str lr, [r2], #4\n\t"
 #define PLACE(label) ".short " label "f - 8b\n\t"
 /* clang-format on */
 
@@ -294,7 +330,7 @@ enum place {
  * after the address that is returned each place is.
  */
 TINYML_ASSEMBLY static const uint16_t *
-recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
+recurrent_dsp_unit_gates(struct products *x_of_unit TINYML_UNSEEN)
 {
 	/* clang-format off */
 	__asm__ volatile(
@@ -310,53 +346,46 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"7:\n\t"
 		"push {r0, r4-r11, lr}\n\t"
 		"mov lr, r0\n\t"
-		"ldr r0, [lr, #12]\n\t" /* w */
+		"ldrd r2, r3, [lr, #32]\n\t" /* curve */
+		"ldr r4, [lr, #40]\n\t"
+		"push {r2-r4}\n\t"
+		"ldr r0, [lr, #44]\n\t" /* w */
 		"9:\n\t"
-		SUMS("8", "16", "0")
+		SUMS("8", "ldmia", "8", "12")
 		"ldmia.w r0!, {r1, r6, r7, r8-r12}\n\t" /* biases, factors */
 		"smmla r2, r2, r9, r1\n\t"
 		"smmla r3, r3, r10, r6\n\t"
 		"smmla r4, r4, r11, r7\n\t"
 		"smmla r5, r5, r12, r8\n\t"
 		"push {r2-r5}\n\t"
-		SUMS("9", "36", "16")
+		SUMS("9", "ldmdb", "20", "28")
 		"ldmia.w r0!, {r8-r11}\n\t" /* factors */
-		"ldr.w pc, [lr, #56]\n\t" /* becomes */
+		"ldr.w pc, [lr, #48]\n\t" /* becomes */
 
 		"10:\n\t" /* BECOMES_LOGISTIC */
 		ADD_PARTS
-		"ldmia.w lr, {r1, r6, r7}\n\t"
-		CURVE("r2", "8", "23")
-		CURVE("r3", "8", "23")
-		CURVE("r4", "8", "23")
-		CURVE("r5", "8", "23")
+		LOGISTICS
 		"pkhtb r2, r3, r2, asr #16\n\t"
 		"pkhtb r4, r5, r4, asr #16\n\t"
-		STORED_AND_AGAIN
+		STORED_AND_AGAIN("r4")
 
 		"20:\n\t" /* BECOMES_TANH */
 		ADD_PARTS
+		TANH_LOADED
 		TANHS
 		PAIRED
-		STORED_AND_AGAIN
+		STORED_AND_AGAIN("r4")
 
-		"30:\n\t" /* BECOMES_STATES */
+		"30:\n\t" /* BECOMES_STATES: the curve is tanh */
 		ADD_PARTS
+		CURVE_LOADED
 		TANHS
 		ALL_15
-		"ldrd r6, r7, [lr, #72]\n\t" /* scale */
-		"smmlar r2, r2, r6, r7\n\t"
-		"smmlar r3, r3, r6, r7\n\t"
-		"smmlar r4, r4, r6, r7\n\t"
-		"smmlar r5, r5, r6, r7\n\t"
-		"pkhbt r2, r2, r3, lsl #16\n\t"
-		"pkhbt r4, r4, r5, lsl #16\n\t"
-		"ssat16 r2, #8, r2\n\t"
-		"ssat16 r4, #8, r4\n\t"
-		STORED_AND_AGAIN
+		OUTPUTS
+		STORED_AND_AGAIN("r3")
 
 		"40:\n\t" /* BECOMES_RESET */
-		"ldrd r12, r7, [lr, #80]\n\t" /* again, reset */
+		"ldrd r12, r7, [lr, #72]\n\t" /* again, reset */
 		"ldrd r1, r6, [r12], #8\n\t"
 		"smmla r2, r2, r8, r1\n\t"
 		"smmla r3, r3, r9, r6\n\t"
@@ -365,7 +394,7 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"smmla r5, r5, r11, r6\n\t"
 		SATURATED
 		"ldrd r1, r6, [r7], #8\n\t"
-		"strd r12, r7, [lr, #80]\n\t"
+		"strd r12, r7, [lr, #72]\n\t"
 		"mov.w r7, #0x4000\n\t" /* a half */
 		"smlabb r2, r2, r1, r7\n\t"
 		"smlabt r3, r3, r1, r7\n\t"
@@ -381,16 +410,18 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"ssat r3, #16, r3\n\t"
 		"ssat r4, #16, r4\n\t"
 		"ssat r5, #16, r5\n\t"
+		TANH_LOADED
 		TANHS
 		PAIRED
-		STORED_AND_AGAIN
+		STORED_AND_AGAIN("r4")
 
 		"50:\n\t" /* BECOMES_CELLS; r2 and r4 become two cells each, in r2 to r5 */
 		ADD_PARTS
+		TANH_LOADED
 		TANHS
 		PAIRED
-		"ldrd r6, r7, [lr, #112]\n\t" /* start, bits */
-		"ldrd r8, r9, [lr, #88]\n\t" /* input gates */
+		"ldrd r6, r7, [lr, #104]\n\t" /* start, bits */
+		"ldrd r8, r9, [lr, #80]\n\t" /* input gates */
 		"smlabb r1, r8, r2, r6\n\t"
 		"smlatt r3, r8, r2, r6\n\t"
 		"smlatt r5, r9, r4, r6\n\t"
@@ -399,10 +430,10 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"asr r3, r3, r7\n\t"
 		"asr r4, r4, r7\n\t"
 		"asr r5, r5, r7\n\t"
-		"ldrd r10, r11, [lr, #120]\n\t" /* c, next */
+		"ldrd r10, r11, [lr, #112]\n\t" /* c, next */
 		"ldr r6, [r10]\n\t"
 		"ldr r12, [r10, #4]\n\t"
-		"ldrd r8, r9, [lr, #104]\n\t" /* forget gates */
+		"ldrd r8, r9, [lr, #96]\n\t" /* forget gates */
 		"smlabb r2, r8, r6, r1\n\t"
 		"smlatt r3, r8, r6, r3\n\t"
 		"smlabb r4, r9, r12, r4\n\t"
@@ -420,66 +451,61 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"lsl r4, r4, r7\n\t"
 		"lsl r5, r5, r7\n\t"
 		SATURATED
+		TANH_LOADED
 		TANHS
 		ALL_15
-		"ldrd r8, r9, [lr, #96]\n\t" /* output gates; r1 is a half */
+		"ldrd r8, r9, [lr, #88]\n\t" /* output gates; r1 is a half */
 		"smlabb r2, r8, r2, r1\n\t"
 		"smlatb r3, r8, r3, r1\n\t"
 		"smlabb r4, r9, r4, r1\n\t"
 		"smlatb r5, r9, r5, r1\n\t"
 		ALL_15
-		"ldrd r6, r7, [lr, #72]\n\t" /* scale */
-		"smmlar r2, r2, r6, r7\n\t"
-		"smmlar r3, r3, r6, r7\n\t"
-		"smmlar r4, r4, r6, r7\n\t"
-		"smmlar r5, r5, r6, r7\n\t"
-		"pkhbt r2, r2, r3, lsl #16\n\t"
-		"pkhbt r4, r4, r5, lsl #16\n\t"
-		"ssat16 r2, #8, r2\n\t"
-		"ssat16 r4, #8, r4\n\t"
-		"strd r2, r4, [r11], #8\n\t"
-		"strd r10, r11, [lr, #120]\n\t"
-		"ldr r6, [lr, #128]\n\t" /* next_end */
-		"ldrd r2, r3, [lr, #136]\n\t" /* logistic, to */
-		"strd r2, r3, [lr, #56]\n\t" /* becomes, to */
+		OUTPUTS
+		"strd r2, r3, [r11], #8\n\t"
+		"strd r10, r11, [lr, #112]\n\t"
+		"ldr r6, [lr, #120]\n\t" /* next_end */
+		"ldrd r2, r3, [lr, #128]\n\t" /* logistic, to */
+		"strd r2, r3, [lr, #48]\n\t" /* becomes, to */
 		"cmp r11, r6\n\t"
 		"bne.w 9b\n\t"
 
 		"60:\n\t" /* THEN_RETURN */
-		"str r0, [lr, #12]\n\t"
+		"str r0, [lr, #44]\n\t" /* w */
+		"add sp, #12\n\t"
 		"pop {r0, r4-r11, pc}\n\t"
 
 		"70:\n\t" /* THEN_LAST */
-		"ldr r6, [lr, #132]\n\t" /* fresh */
-		"str r6, [lr, #56]\n\t"
+		"ldr r6, [lr, #124]\n\t" /* fresh */
+		"str r6, [lr, #48]\n\t"
 		"b.w 9b\n\t"
 
 		"71:\n\t" /* THEN_MASK; r6 is where reset gates end */
-		"ldrd r2, r1, [lr, #164]\n\t" /* c, masked */
-		"ldrd r4, r5, [lr, #72]\n\t" /* scale */
+		"ldrd r2, r1, [lr, #156]\n\t" /* c, masked */
+		"ldrd r4, r5, [lr, #64]\n\t" /* scale */
 		"mov.w r3, #0x4000\n\t" /* a half */
 		"1:\n\t"
 		"ldrd r8, r9, [r1]\n\t"
-		MASK("r8")
-		MASK("r9")
-		"strd r8, r9, [r1], #8\n\t"
+		MASK("r8", "r10")
+		MASK("r9", "r12")
+		PLACED("r8", "r10", "r9", "r12")
+		"strd r8, r10, [r1], #8\n\t"
 		"cmp r1, r6\n\t"
 		"bne 1b\n\t"
-		"ldrd r1, r2, [lr, #168]\n\t" /* masked, end */
-		"str r1, [lr, #36]\n\t"
-		"str r2, [lr, #48]\n\t"
+		"ldrd r1, r2, [lr, #160]\n\t" /* masked, end */
+		"str r1, [lr, #-8]\n\t"
+		"str r2, [lr, #24]\n\t"
 
 		"72:\n\t" /* THEN_GATES */
-		"add.w r5, lr, #144\n\t" /* becomes, next, next_end, then */
+		"add.w r5, lr, #136\n\t" /* becomes, next, next_end, then */
 		"ldmia r5, {r1-r4}\n\t"
-		"add.w r5, lr, #56\n\t"
+		"add.w r5, lr, #48\n\t"
 		"stmia.w r5, {r1-r4}\n\t"
 		"b.w 9b\n\t"
 
 		"73:\n\t" /* THEN_RENEW; r6 is where states end */
-		"ldrd r1, r2, [lr, #160]\n\t" /* update, c */
-		"ldr r3, [lr, #148]\n\t" /* next */
-		"ldrd r4, r5, [lr, #72]\n\t" /* scale */
+		"ldrd r1, r2, [lr, #152]\n\t" /* update, c */
+		"ldr r3, [lr, #140]\n\t" /* next */
+		"ldrd r4, r5, [lr, #64]\n\t" /* scale */
 		"mov.w r7, #0x4000\n\t"
 		"mov.w r8, #0x80008000\n\t"
 		"1:\n\t"
@@ -487,9 +513,11 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 		"ldrd r11, r12, [r3]\n\t"
 		RENEW("r9", "r11")
 		RENEW("r10", "r12")
-		"strd r9, r10, [r3], #8\n\t"
+		PLACED("r9", "r11", "r10", "r12")
+		"strd r9, r11, [r3], #8\n\t"
 		"cmp r3, r6\n\t"
 		"bne 1b\n\t"
+		"add sp, #12\n\t"
 		"pop {r0, r4-r11, pc}\n\t");
 	/* clang-format on */
 }
@@ -497,9 +525,13 @@ recurrent_dsp_unit_gates(struct curve *logistic_of_unit TINYML_UNSEEN)
 #undef RENEW
 #undef MASK
 #undef STORED_AND_AGAIN
+#undef OUTPUTS
 #undef ALL_15
 #undef PAIRED
 #undef TANHS
+#undef TANH_LOADED
+#undef LOGISTICS
+#undef CURVE_LOADED
 #undef CURVE
 #undef SATURATED
 #undef ADD_PARTS

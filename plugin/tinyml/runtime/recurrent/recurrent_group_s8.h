@@ -13,16 +13,16 @@
 
 #include "recurrent_run_s8.h"
 
-/* The same gate of four cells. */
+/* The same gate of four cells. Assembly knows the order of the members up to from_x. */
 struct group {
-	const int8_t *w; /* the weights of the next group */
-	const int8_t *x; /* a copy of the input */
-	const int8_t *r; /* the recurrent weights of the next group */
-	const int8_t *h; /* a copy of the state */
+	const int8_t *w;     /* the weights of the next group */
+	const int8_t *r;     /* the recurrent weights of the next group */
+	const int32_t *rows; /* of the next group: 4 biases, 4 factors of from_x, 4 of from_h */
+	const int8_t *x;     /* a copy of the input */
+	const int8_t *h;     /* a copy of the state */
 	recurrent_group_extent x_extent;
 	recurrent_group_extent h_extent;
-	const int32_t *rows; /* of the next group: 4 biases, 4 factors of from_x, 4 of from_h */
-	int32_t x_left;      /* how far sums are shifted before they are scaled */
+	int32_t x_left; /* how far sums are shifted before they are scaled */
 	int32_t h_left;
 	int32_t from_x[ROWS]; /* what the input adds, with the bias, in units of 2^-15 */
 };
@@ -34,12 +34,12 @@ static inline struct group recurrent_group_first(const struct run *run,
 	struct group group;
 
 	group.w = run->p->w;
-	group.x = run->x;
-	group.x_extent = recurrent_group_reach(run->x, run->inputs);
 	group.r = run->p->r;
-	group.h = h;
-	group.h_extent = recurrent_group_reach(h, run->hidden);
 	group.rows = run->p->rows;
+	group.x = run->x;
+	group.h = h;
+	group.x_extent = recurrent_group_reach(run->x, run->inputs);
+	group.h_extent = recurrent_group_reach(h, run->hidden);
 	group.x_left = run->p->x_left;
 	group.h_left = run->p->h_left;
 	return group;

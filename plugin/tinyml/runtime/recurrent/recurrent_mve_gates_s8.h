@@ -12,6 +12,7 @@
 
 #include <tinyml/recurrent_s8.h>
 
+#include "../weighted/assembly.h"
 #include "recurrent_group_s8.h"
 
 /* What a group adds to its gates. */
@@ -92,8 +93,7 @@ static inline int32x4_t recurrent_mve_gates_sums(struct group *group)
  */
 static inline int16x8_t recurrent_mve_gates_one(int32x4_t sums)
 {
-	sums = vshrq_n_s32(sums, 3);
-	return vqmovnbq_s32(vreinterpretq_s16_s32(sums), sums);
+	return vqmovnbq_s32(vuninitializedq_s16(), vshrq_n_s32(sums, 3));
 }
 
 /* A second gate of the cells, in the high halves. */
@@ -102,14 +102,81 @@ static inline int16x8_t recurrent_mve_gates_join(int16x8_t gate, int32x4_t sums)
 	return vqmovntq_s32(gate, vshrq_n_s32(sums, 3));
 }
 
-/* Two gates of four cells: one in the low halves, the next one in the high halves. */
-static __attribute__((noinline)) int16x8_t recurrent_mve_gates_two(struct group *group)
-{
-	const int32x4_t low = recurrent_mve_gates_sums(group);
+/* Of the function below: r0 the group, then the next elements of a copy; from r1 on the group's
+ * members w, r, rows, x and h, in r7 and r9 the extents, in r11 x_left; r6, r8, r10 and r12 sums;
+ * q0 the gates, q1 weights, q2 elements of a copy, q3 what the input adds.
+ */
+TINYML_OFFSET(struct group, w, 0);
+TINYML_OFFSET(struct group, r, 4);
+TINYML_OFFSET(struct group, rows, 8);
+TINYML_OFFSET(struct group, x, 12);
+TINYML_OFFSET(struct group, h, 16);
+TINYML_OFFSET(struct group, x_extent, 20);
+TINYML_OFFSET(struct group, h_extent, 24);
+TINYML_OFFSET(struct group, x_left, 28);
+TINYML_OFFSET(struct group, h_left, 32);
 
-	return recurrent_mve_gates_join(recurrent_mve_gates_one(low),
-					recurrent_mve_gates_sums(group));
+/* clang-format off */
+#define ROW(add, weights, sum)                                                                     \
+	"vldrb.8 q1, [" weights "], #16\n\t"                                                       \
+	add ".s8 " sum ", q2, q1\n\t"
+#define ALL_ROWS(add, weights)                                                                     \
+	ROW(add, weights, "r6")                                                                    \
+	ROW(add, weights, "r8")                                                                    \
+	ROW(add, weights, "r10")                                                                   \
+	ROW(add, weights, "r12")
+/* Four rows times a copy: `to`. */
+#define SUMS(to, copy, extent, weights)                                                            \
+	"vldrb.8 q2, [" copy "]\n\t"                                                               \
+	ALL_ROWS("vmladav", weights)                                                               \
+	"wls lr, " extent ", 2f\n\t"                                                               \
+	"mov r0, " copy "\n"                                                                       \
+	"1:\n\t"                                                                                   \
+	"vldrb.8 q2, [r0, #16]!\n\t"                                                               \
+	ALL_ROWS("vmladava", weights)                                                              \
+	"le lr, 1b\n"                                                                              \
+	"2:\n\t"                                                                                   \
+	"vmov " to "[2], " to "[0], r6, r10\n\t"                                                   \
+	"vmov " to "[3], " to "[1], r8, r12\n\t"
+/* A gate, into the low or the high halves of q0. */
+#define GATE(narrow)                                                                               \
+	SUMS("q3", "r4", "r7", "r1")                                                               \
+	"vshl.s32 q3, r11\n\t"                                                                     \
+	"vldrw.32 q1, [r3, #16]\n\t"                                                               \
+	"vmulh.s32 q3, q3, q1\n\t"                                                                 \
+	"vldrw.32 q1, [r3], #32\n\t"                                                               \
+	"vadd.i32 q3, q3, q1\n\t"                                                                  \
+	SUMS("q2", "r5", "r9", "r2")                                                               \
+	"ldr r6, [sp]\n\t"                                                                         \
+	"ldr r6, [r6, #32]\n\t" /* h_left */                                                       \
+	"vshl.s32 q2, r6\n\t"                                                                      \
+	"vldrw.32 q1, [r3], #16\n\t"                                                               \
+	"vmulh.s32 q2, q2, q1\n\t"                                                                 \
+	"vadd.i32 q2, q2, q3\n\t"                                                                  \
+	"vshr.s32 q2, q2, #3\n\t"                                                                  \
+	narrow ".s32 q0, q2\n\t"
+/* clang-format on */
+
+/* Two gates of four cells: one in the low halves, the next one in the high halves. All of it in
+ * assembly, so that what both need of the group is loaded once and stays in registers.
+ */
+TINYML_ASSEMBLY static int16x8_t recurrent_mve_gates_two(struct group *group TINYML_UNSEEN)
+{
+	/* clang-format off */
+	__asm__ volatile(
+		"push {r0, r4-r11, lr}\n\t"
+		"ldm r0, {r1-r5, r7, r9, r11}\n\t"
+		GATE("vqmovnb")
+		GATE("vqmovnt")
+		"pop {r0}\n\t"
+		"stm r0, {r1-r3}\n\t"
+		"pop {r4-r11, pc}\n\t");
+	/* clang-format on */
 }
+#undef GATE
+#undef SUMS
+#undef ALL_ROWS
+#undef ROW
 
 /* Between an element of the table and the next one; `share`: of the step between them, times 2^16.
  */

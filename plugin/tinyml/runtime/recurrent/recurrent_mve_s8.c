@@ -13,6 +13,8 @@
 
 #include <tinyml/recurrent_s8.h>
 
+#include "../weighted/mve_s8.h"
+
 typedef int8_t recurrent_run_element;
 
 static inline int32_t recurrent_run_padded(int32_t count)
@@ -25,24 +27,20 @@ static inline int32_t recurrent_run_updates(int32_t hidden)
 	return hidden;
 }
 
-static inline void recurrent_mve_copy(int8_t *to, const int8_t *from, int32_t count)
+static inline int32_t recurrent_run_place(int32_t i)
 {
-	for (; count > 0; count -= 16, from += 16, to += 16) {
-		const mve_pred16_t some = vctp8q((uint32_t)count);
-
-		vstrbq_p_s8(to, vldrbq_z_s8(from, some), some);
-	}
+	return i;
 }
 
 static inline void recurrent_run_take(int8_t *to, const int8_t *x,
 				      const struct tinyml_recurrent_s8 *p)
 {
-	recurrent_mve_copy(to, x, p->inputs);
+	tinyml_copy(to, x, p->inputs);
 }
 
 static inline void recurrent_run_give(int8_t *y, const int8_t *h, int32_t count)
 {
-	recurrent_mve_copy(y, h, count);
+	tinyml_copy(y, h, count);
 }
 
 static inline int32_t recurrent_run_saturate8(int32_t x)
@@ -97,9 +95,9 @@ static inline void recurrent_mve_store(int16_t *to, int32x4_t x, int32_t cells)
 static inline void recurrent_mve_put(int8_t *y, const struct output *to, int32x4_t h)
 {
 	const int32x4_t wide = vshlq_r_s32(vaddq_n_s32(h, to->bias), -to->shift);
-	const int16x8_t half = vqmovnbq_s32(vreinterpretq_s16_s32(wide), wide);
+	const int16x8_t half = vqmovnbq_s32(vuninitializedq_s16(), wide);
 
-	vstrbq_s32(y, vreinterpretq_s32_s8(vqmovnbq_s16(vreinterpretq_s8_s16(half), half)));
+	vstrbq_s32(y, vreinterpretq_s32_s8(vqmovnbq_s16(vuninitializedq_s8(), half)));
 }
 
 static void recurrent_mve_step_rnn(struct run *run)

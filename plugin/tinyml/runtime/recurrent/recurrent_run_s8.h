@@ -5,7 +5,8 @@
  * before it, the type of elements in the copies of an input and a state, recurrent_run_element,
  * what else is the same in every step, struct own, and functions: recurrent_run_padded() says how
  * many elements a copy has, and recurrent_run_updates() how many GRU's update gate has;
- * recurrent_run_take() copies an input, and recurrent_run_give() a state to the output;
+ * recurrent_run_place() says where an element is in a copy; recurrent_run_take() copies an input,
+ * and recurrent_run_give() a state to the output;
  * recurrent_run_saturate8() makes an int8; recurrent_run_prepare() fills struct own.
  */
 
@@ -63,18 +64,18 @@ static inline void recurrent_run_begin(const struct run *run,
 		memset(run->c, 0, (size_t)hidden * sizeof(*run->c));
 		zero = gru ? recurrent_run_output(run, 0) : zero;
 	}
-	for (recurrent_run_element *h = run->h; h != run->h + hidden; h++) {
-		*h = zero;
+	for (recurrent_run_element *h = run->h; h != run->h + run->hidden; h++) {
+		*h = zero; /* also the elements without a cell, whose weights are 0 */
 	}
 	for (int32_t i = 0; h0 != NULL && i < hidden; i++) {
-		run->h[i] = h0[n * hidden + i];
+		run->h[recurrent_run_place(i)] = h0[n * hidden + i];
 		__asm__ volatile("" ::: "memory"); /* no memcpy(), which may be nowhere else */
 	}
 	for (int32_t i = 0; run->c != NULL && wide0 != NULL && i < hidden; i++) {
 		run->c[i] = wide0[n * hidden + i];
 		__asm__ volatile("" ::: "memory");
 		if (gru) {
-			run->h[i] = recurrent_run_output(run, run->c[i]);
+			run->h[recurrent_run_place(i)] = recurrent_run_output(run, run->c[i]);
 		}
 	}
 }

@@ -21,6 +21,11 @@ static inline int32_t recurrent_run_updates(int32_t hidden)
 	return hidden;
 }
 
+static inline int32_t recurrent_run_place(int32_t i)
+{
+	return i;
+}
+
 static inline void recurrent_run_take(int8_t *to, const int8_t *x,
 				      const struct tinyml_recurrent_s8 *p)
 {

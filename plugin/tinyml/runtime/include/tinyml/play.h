@@ -37,7 +37,7 @@ extern "C" {
 /** Counts changes of what kernels expect in their records and tables. A pack has the number of the
  * last change that concerns one of its kernels, so it fits firmware with this number or a higher
  * one, unless the layout of one of its kernels has changed since. */
-#define TINYML_PLAY_LAYOUTS 1
+#define TINYML_PLAY_LAYOUTS 2
 
 /** The most loops inside one another. */
 #define TINYML_PLAY_NESTED_LOOPS 4

@@ -60,7 +60,7 @@ void tinyml_recurrent_lstm_s8(const struct tinyml_recurrent_s8 *p,
 
 /**
  * For cores with DSP instructions. Two rows p and q are int16, 256 * p + q; of every four elements,
- * 0 and 1 of the first two rows, of the last two, then 2 and 3 of both. Sums of p are within 24
+ * 0 and 2 of the first two rows, of the last two, then 1 and 3 of both. Sums of p are within 24
  * bits, x_left is at least 8, h_left is 8, and out_shift at least 16. One table, `w`, has of each
  * group its input weights, 4 biases, 4 x_factors, its recurrent weights and 4 h_factors; r and rows
  * are NULL. Groups of GRU are ordered by gates, then by cells.

@@ -17,7 +17,7 @@
 
 /** Generated code names the interface that it was written for, and does not compile with another.
  */
-#define TINYML_RUNTIME_INTERFACE 12
+#define TINYML_RUNTIME_INTERFACE 13
 
 #ifdef __cplusplus
 extern "C" {
