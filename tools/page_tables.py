@@ -40,6 +40,7 @@ ROWS = (
     ("MLPerf Tiny VWW", "mlperf_vww_int8", "balanced"),
     ("MLPerf Tiny VWW, `optimize: speed`", "mlperf_vww_int8", "speed"),
     ("MCUNet VWW, float interface", "mcunet_vww_int8", "balanced"),
+    ("MobileNetV2 (ST), ONNX, float interface", "d_st_mbv2_qdq_s8", "balanced"),
     ("YOLO for persons (Efinix)", "efinix_yolo_person_int8", "balanced"),
     ("MLPerf Tiny KWS, `optimize: ram`", "mlperf_kws_int8", "ram"),
     ("MLPerf Tiny KWS", "mlperf_kws_int8", "balanced"),
@@ -68,8 +69,14 @@ def models() -> Path:
     return Path(os.environ.get("TINYML_MODELS", ROOT / "models"))
 
 
+def model(name: str) -> Path:
+    """The file of a published model."""
+    tflite = models() / f"{name}.tflite"
+    return tflite if tflite.exists() else tflite.with_suffix(".onnx")
+
+
 def compiled(name: str, **options: object) -> Compiled:
-    return compile_model(models() / f"{name}.tflite", Options(**options))  # type: ignore[arg-type]
+    return compile_model(model(name), Options(**options))  # type: ignore[arg-type]
 
 
 def row_bytes(name: str, optimize: str) -> tuple[int, int, int]:
@@ -87,7 +94,7 @@ def rows_table() -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|"
     for title, name, optimize in ROWS:
         sizes = " | ".join(f"{size:,}" for size in row_bytes(name, optimize))
-        path = models() / f"{name}.tflite"
+        path = model(name)
         counts = [measure(path, M4, "portable", Options(io=io), optimize) for io in ("arena", "rows")]
         yield f"| {title} | {sizes} | {' | '.join(f'{row.instructions / 1e6:.2f}' for row in counts)} |"
 

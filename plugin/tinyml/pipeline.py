@@ -39,6 +39,7 @@ from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import check, verify
 from tinyml.memory.bands.banded import banded_layers as banded_layers
 from tinyml.memory.bands.banded import calls_in_bands as calls_in_bands
+from tinyml.memory.bands.row_arrangement import row_order
 from tinyml.memory.float16_sums import has_float16_sums as has_float16_sums
 from tinyml.memory.loops.placed import looped_layers as looped_layers
 from tinyml.memory.placement import LIBRARIES as LIBRARIES
@@ -246,14 +247,17 @@ def _counters(graph: Graph, watched: Watched, options: Options, macs: int) -> Wa
             references |= _references(graph, others, computed)
         if options.watch_channels:
             channels = _channels(graph, samples)
-    return plan_watch(graph, references, macs, watched.version, channels)
+    plan = plan_watch(graph, references, macs, watched.version, channels)
+    return replace(plan, order=row_order(graph))
 
 
 def _channels(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[reference.Reference]:
     """Of the first input, each on its own."""
-    count, name = channels_of(graph), graph.inputs[0]
+    order = row_order(graph)
+    count, name = channels_of(graph, order), graph.inputs[0]
+    arrays = [order.arranged(sample[name]) if order else sample[name] for sample in samples]
     return [
-        reference.of_stored((sample[name][..., channel] for sample in samples), graph.tensors[name])
+        reference.of_stored((array[..., channel] for array in arrays), graph.tensors[name])
         for channel in range(count)
     ]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.chains import FLAT, Chain, join_everything, random_chain
+from tests.support.channels_first import channels_first
 from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.emit.model import Provenance
@@ -61,6 +62,23 @@ def test_an_input_that_arrives_in_rows(machine: str) -> None:
     compiled = compile_graph(graph, "fed", Provenance("fed", "0" * 64, ""), options)
     assert compiled.selected[0].layer.op.label().startswith("arrival_quantize_conv_depthwise_conv")
     assert compiled.plan.arena_bytes < chain.sketch.inputs[0].bytes / 2
+    result = harness.run_files(compiled.files, machine, samples, options=CHECKED)
+    for found, expected in zip(result.outputs, interpret(graph, samples), strict=True):
+        np.testing.assert_array_equal(found[graph.outputs[0]], expected[graph.outputs[0]])
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m0", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32"])
+@pytest.mark.parametrize("extents", [(1, 60), (24, 10)])
+def test_channels_first(machine: str, extents: tuple[int, int]) -> None:
+    """Steps or pixels arrive with all of their channels, which come first in the samples."""
+    chain = Chain(3, DType.INT8, extents=extents, channels=3)
+    for kind, channels in (("conv", 16), ("pool", 0), ("conv", 8)):
+        chain.add(kind, channels)
+    graph = channels_first(chain.graph())
+    samples = [{"given": chain.sketch.sample()["in0"].transpose(0, 3, 1, 2)} for _ in range(2)]
+    options = Options(target=harness.find_machine(machine).target.name, io="rows", optimize="ram")
+    compiled = compile_graph(graph, "fed", Provenance("fed", "0" * 64, ""), options)
+    assert compiled.summary["rows"]["axes"] == [0, 2, 3, 1]
     result = harness.run_files(compiled.files, machine, samples, options=CHECKED)
     for found, expected in zip(result.outputs, interpret(graph, samples), strict=True):
         np.testing.assert_array_equal(found[graph.outputs[0]], expected[graph.outputs[0]])

@@ -30,6 +30,7 @@ from tinyml.harness.objects import Unit, compile_all, excerpt
 from tinyml.harness.program_build import HARNESS_C, RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
+from tinyml.ir.row_order import RowOrder
 
 MAIN = Path(__file__).parent / "batch.c"
 FLAGS = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
@@ -177,14 +178,15 @@ def _run(image: Path, items: Sequence[Item], folder: Path, timeout_seconds: floa
 
 
 def _encode(item: Item) -> bytes:
-    ports = item.summary["inputs"]
+    ports, order = item.summary["inputs"], RowOrder.of_summary(item.summary.get("rows", {}))
     chunks = [struct.pack("<I", len(item.samples))]
     for sample in item.samples:
         for port in ports:
             array = np.asarray(sample[port["name"]])
             assert array.dtype == np.dtype(port["dtype"]), f"{item.name}: {port['name']} is {array.dtype}"
             assert array.shape == tuple(port["shape"]), f"{item.name}: {port['name']} is {array.shape}"
-            chunks.append(np.ascontiguousarray(array).tobytes())
+            arranged = order.arranged(array) if order else np.ascontiguousarray(array)
+            chunks.append(arranged.tobytes())
     return b"".join(chunks)
 
 

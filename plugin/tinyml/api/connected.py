@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from tinyml.api.evaluated import Answers, Evaluation, Question, judge
 from tinyml.api.example_labels import for_device
 from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY, RunResult
-from tinyml.api.sources import ModelLike, as_model
+from tinyml.api.sources import ModelLike, Port, as_model
 from tinyml.base.errors import ConfigError, ToolError, did_you_mean
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.base.naming import shape_text
 from tinyml.base.progress import Progress, silent
 from tinyml.compare.accuracy.answers import original_answers
 from tinyml.cores.machines import MACHINES, find_machine
@@ -31,6 +32,7 @@ from tinyml.harness.links import Link, MissingPortError
 from tinyml.harness.opening import BareMachine, open_device
 from tinyml.harness.samples import input_bytes, output_arrays
 from tinyml.ir import Array, DType, Graph, Quant, State, Tensor
+from tinyml.ir.row_order import RowOrder
 from tinyml.pipeline import read_samples
 from tinyml.settings.quantize_request import Request, Scaling
 from tinyml.watch.figures import Figures, of_cbor
@@ -63,7 +65,15 @@ class DeviceProfile:
 class Device:
     """A device whose firmware has CONFIG_TINYML_HOST. Close it, or use it in a ``with`` statement."""
 
-    def __init__(self, link: Link, where: str, first_answer_seconds: float, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        link: Link,
+        where: str,
+        first_answer_seconds: float,
+        timeout_seconds: float,
+        known: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``known``: the summary of the only model, if the caller has compiled it."""
         self.where = where
         self.timeout_seconds = timeout_seconds
         self._link = link
@@ -71,6 +81,9 @@ class Device:
         try:
             self._session.greet(first_answer_seconds)
             self._models = self._session.models()
+            if known is not None and (order := RowOrder.of_summary(known.get("rows", {}))):
+                shape = tuple(known["inputs"][0]["shape"])
+                self._models = [model.of_file(shape, order) for model in self._models]
         except BaseException:
             link.close()
             raise
@@ -171,6 +184,7 @@ class Device:
             original = None
             if against is not None:
                 theirs = as_model(against)
+                _check_order(chosen, theirs.inputs, self.where)
                 with theirs.file() as file:
                     runtime, wanted = original_answers(
                         file, theirs.shapes, graph, test.inputs, test.starts, report
@@ -319,7 +333,7 @@ def connect(
             raise ConfigError(f"{to} has no model of its own", "connect(..., model=FILE)")
         compiled = as_compiled(model, find_machine(str(to)).target.name)
         link: Link = BareMachine(compiled.built.files, str(to))
-        return Device(link, str(to), EMULATOR_SECONDS, timeout_seconds)
+        return Device(link, str(to), EMULATOR_SECONDS, timeout_seconds, compiled.summary)
     if model is not None:
         raise ConfigError(f"{to} has its own models", f"model= is for machines: {', '.join(MACHINES)}")
     try:
@@ -327,6 +341,19 @@ def connect(
     except MissingPortError as error:
         raise MissingPortError(f"{error.message}{did_you_mean(str(to), MACHINES)}", error.hint) from None
     return Device(link, str(to), seconds, timeout_seconds)
+
+
+def _check_order(model: DeviceModel, inputs: Sequence[Port], where: str) -> None:
+    """Samples in the order of a device's rows are not those of a model file with channels first."""
+    if not model.takes_rows or model.row_order is not None or len(inputs) != 1:
+        return
+    theirs, ours = inputs[0].shape, model.inputs[0].shape
+    if [extent for extent in theirs if extent > 1] != [extent for extent in ours if extent > 1]:
+        raise ConfigError(
+            f"{model.name} on {where} takes its input in rows, as {shape_text(ours)}; the original takes it "
+            f"as {shape_text(theirs)}",
+            "tinyml.evaluate(MODEL, ..., against=ORIGINAL), which knows the order",
+        )
 
 
 def _graph(model: DeviceModel) -> Graph:

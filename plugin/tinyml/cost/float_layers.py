@@ -14,7 +14,7 @@ from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.weighted.block_form import block_form
 from tinyml.ops.weighted.byte_weights import were_integers
 from tinyml.ops.weighted.weighted import Weighted
-from tinyml.pipeline import Compiled
+from tinyml.pipeline import Compiled, banded_layers
 
 NAMED = 4
 """Layers that a note names; it counts the others."""
@@ -57,14 +57,15 @@ REASONS = (NOT_BEFORE, BLOCKS, FLOAT_WEIGHTS, NOT_AFTER, UNUSUAL, LARGE_SUMS, NO
 def float_layers(compiled: Compiled) -> tuple[str, ...]:
     """One note for each reason; none for a model that is not quantised."""
     graph = compiled.graph
-    if not any(_computes_integers(layer) for layer in graph.layers()):
+    if not any(_computes_integers(part) for layer in graph.layers() for part in _parts(layer)):
         return ()
     found: dict[tuple[str, str], list[str]] = {}
     around = _Around(graph.producers(), graph.consumers())
     for step, chosen in enumerate(compiled.selected):
-        if _computes_floats(chosen.layer):
+        part = next(filter(_computes_floats, _parts(chosen.layer)), None)
+        if part is not None:
             text = f"{step} ({chosen.layer.op.label()} {chosen.layer.name!r})"
-            found.setdefault(_reason(around, chosen.layer), []).append(text)
+            found.setdefault(_reason(around, part), []).append(text)
     return tuple(_note(found[reason], reason) for reason in REASONS if reason in found)
 
 
@@ -74,6 +75,12 @@ def _note(layers: list[str], reason: tuple[str, str]) -> str:
     verb = "compute" if len(layers) > 1 else "computes"
     word = "layers" if len(layers) > 1 else "layer"
     return f"in this quantised model, {word} {names} {verb} in float: {why}. {change}"
+
+
+def _parts(layer: Layer) -> list[Layer]:
+    """The layers of a chain, or the layer itself."""
+    chain = banded_layers(layer)
+    return [layer] if chain is None else [part for part, _ in chain]
 
 
 def _computes_integers(layer: Layer) -> bool:

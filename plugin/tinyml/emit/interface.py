@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
@@ -14,6 +15,7 @@ from tinyml.base.naming import shape_text
 from tinyml.emit.layers import Addresses
 from tinyml.emit.names import unique_identifiers
 from tinyml.ir import Graph, Tensor
+from tinyml.memory.bands.row_arrangement import row_order
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,13 @@ def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: 
     result = []
     for index, (name, suffix) in enumerate(zip(names, _suffixes(names, word), strict=True)):
         tensor = graph.tensors[name]
+        says = c.printable(f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value}")
+        if word == "input" and (order := row_order(graph)):
+            tensor = replace(tensor, shape=order.shape)
+            file = shape_text(graph.tensors[name].shape)
+            says = c.printable(
+                f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value} ({file} in the model file)"
+            )
         result.append(
             Port(
                 tensor,
@@ -101,7 +110,7 @@ def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: 
                 f"{model}_{suffix}".upper(),
                 suffix,
                 addresses.expression(tensor) if addresses.in_memory(tensor) else "NULL",
-                c.printable(f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value}"),
+                says,
             )
         )
     return result

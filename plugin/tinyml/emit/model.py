@@ -100,7 +100,7 @@ def emit(
     all_tables = (*tables, *(feed.tables if feed else ()), *(adapt.tables if adapt else ()))
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
-    rows = rows_code(selected, plan, target)
+    rows = rows_code(graph, selected, plan, target)
     watch = watch_code(name, counters, inputs, outputs, plan.io_outside) if counters else None
     functions = [function for code in codes for function in code.with_inside()]
     libm = sorted({name for function in functions for name in function.libm})

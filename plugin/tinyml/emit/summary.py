@@ -52,7 +52,7 @@ def summarize(
     ``layer_bytes``: of each layer's tables; ``libm``: the functions that only a full C library has.
     """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
-    rows = rows_code(selected, plan, target)
+    rows = rows_code(graph, selected, plan, target)
     runtime = sorted(
         kernels
         | set(feed.sources if feed else ())
@@ -87,7 +87,7 @@ def summarize(
             ],
             **({"buffers": "caller"} if plan.io_outside else {}),
             **({"frontend": _frontend(feed)} if feed else {}),
-            **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
+            **({"rows": rows.summary} if rows else {}),
             **({"watch": summary_of(watch, target.name)} if watch else {}),
             **({"adapt": summary_of_adapt(adapt)} if adapt else {}),
             **({"npu": parts} if (parts := _npu(selected)) else {}),

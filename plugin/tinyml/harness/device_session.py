@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
@@ -16,6 +17,8 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.generated import Port
 from tinyml.harness.links import Link
 from tinyml.harness.packets import Reader, frame
+from tinyml.ir import Shape
+from tinyml.ir.row_order import RowOrder
 
 VERSION = 1
 LOOP_INSTRUCTIONS = 99_999
@@ -114,6 +117,7 @@ class DeviceModel:
     learns: bool  # on the device
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
+    row_order: RowOrder | None = None  # a device states the shape of rows as they arrive
 
     @property
     def input_bytes(self) -> int:
@@ -122,6 +126,12 @@ class DeviceModel:
     @property
     def output_bytes(self) -> int:
         return sum(port.bytes for port in self.outputs)
+
+    def of_file(self, shape: Shape, order: RowOrder | None) -> DeviceModel:
+        """The model with its input as the model file has it, from which samples get the order of rows."""
+        if order is None:
+            return self
+        return replace(self, inputs=(replace(self.inputs[0], shape=shape),), row_order=order)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.harness.arena_check import Ranges, ranges_of
 from tinyml.ir import DType
+from tinyml.ir.row_order import RowOrder
 from tinyml.settings.optimize import BALANCED
 
 
@@ -46,6 +47,7 @@ class Generated:
     arena_ranges: Ranges = ()  # for sanitizers
     compile_flag: str = BALANCED.flag  # for its own source and the kernels
     row_bytes: int = 0  # of the input, if the application feeds it in rows
+    row_order: RowOrder | None = None  # in which its elements arrive, if it is not that of the model file
     npu: str = ""  # the accelerator that computes a part of it
     watched: bool = False  # it counts what it sees and decides
     adapts: str = ""  # what it learns on the device: a kind of <tinyml/adapt.h>
@@ -120,6 +122,7 @@ def read_generated(folder: Path) -> Generated:
         arena_ranges=ranges_of(summary) if "layers" in summary else (),
         compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
         row_bytes=int(summary.get("rows", {}).get("row_bytes", 0)),
+        row_order=RowOrder.of_summary(summary.get("rows", {})),
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
         watched="watch" in summary,
         adapts=str(summary.get("adapt", {}).get("kind", "")),

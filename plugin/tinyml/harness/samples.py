@@ -15,6 +15,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.machines import Stamp
 from tinyml.harness.generated import Generated, Port
 from tinyml.ir import Array
+from tinyml.ir.row_order import RowOrder
 
 MAGIC = 0x314C4D54
 FLAG_RESET = 1
@@ -60,10 +61,17 @@ class Ports(Protocol):
     @property
     def outputs(self) -> Sequence[Port]: ...
 
+    @property
+    def row_order(self) -> RowOrder | None: ...
+
 
 def input_bytes(model: Ports, sample: Mapping[str, Array], index: int) -> bytes:
-    """The bytes of all inputs of a sample in sequence; ``index`` is for messages."""
-    return b"".join(_input(port, sample, index) for port in model.inputs)
+    """The bytes of all inputs of a sample in sequence; ``index`` is for messages.
+
+    Those of an input in rows are in the order in which the rows arrive.
+    """
+    order = model.row_order
+    return b"".join(_input(port, sample, index, order) for port in model.inputs)
 
 
 def decode(model: Generated, content: bytes, count: int) -> Results:
@@ -93,7 +101,7 @@ def output_arrays(model: Ports, content: bytes) -> dict[str, Array]:
     return arrays
 
 
-def _input(port: Port, sample: Mapping[str, Array], index: int) -> bytes:
+def _input(port: Port, sample: Mapping[str, Array], index: int, order: RowOrder | None) -> bytes:
     if port.name not in sample:
         given = ", ".join(sorted(sample)) or "nothing"
         raise ConfigError(f"sample {index} has no array for input {port.name!r}", f"it has: {given}")
@@ -106,4 +114,5 @@ def _input(port: Port, sample: Mapping[str, Array], index: int) -> bytes:
         raise ConfigError(
             f"input {port.name!r} of sample {index} is {array.dtype}", f"it must be {port.dtype}"
         )
-    return np.ascontiguousarray(array).astype(port.dtype.newbyteorder("<")).tobytes()
+    arranged = order.arranged(array) if order else np.ascontiguousarray(array)
+    return arranged.astype(port.dtype.newbyteorder("<")).tobytes()

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyml.base.errors import ConfigError
 from tinyml.projects import files, folder
@@ -100,6 +101,7 @@ def contents(
     )
     compiled = compile_model(model or entry.path(app.root), options)
     golden = golden_of(compiled.graph, compiled.files, given)
+    golden = replace(golden, inputs=_as_it_arrives(compiled.summary, golden.inputs))
     file = folder.relative(app.root / entry.file, place)
     accuracy = _accuracy(compiled, entry.evaluate, entry.classes, app.root) if entry.evaluate else None
     moved = entry.relocated(file, lambda path: folder.relative(app.root / path, place))
@@ -131,6 +133,16 @@ def golden_of(graph: Graph, files: Mapping[str, str], given: Path | None) -> Gol
     computed = harness.run_files(files, "host", samples, reset_before={0}).outputs
     outputs = [[sample[name] for name in graph.outputs] for sample in computed]
     return Golden(inputs, outputs, "computed by the model's C on the host")
+
+
+def _as_it_arrives(
+    summary: Mapping[str, Any], samples: Sequence[Sequence[Array]]
+) -> Sequence[Sequence[Array]]:
+    """Inputs in the order in which the test feeds them: that of rows can differ from the model file's."""
+    from tinyml.ir.row_order import RowOrder
+
+    order = RowOrder.of_summary(summary.get("rows", {}))
+    return [[order.arranged(array) for array in sample] for sample in samples] if order else samples
 
 
 def _accuracy(compiled: Compiled, wanted: Evaluate, classes: Sequence[str], root: Path) -> Accuracy:
@@ -173,7 +185,7 @@ def _accuracy(compiled: Compiled, wanted: Evaluate, classes: Sequence[str], root
             "a better model, more rows, or a lower min_accuracy",
         )
     return Accuracy(
-        [[sample[name] for name in graph.inputs] for sample in test.inputs],
+        _as_it_arrives(compiled.summary, [[sample[name] for name in graph.inputs] for sample in test.inputs]),
         numbers.tolist(),
         [index in test.starts or index == 0 for index in range(len(test))],
         needed,

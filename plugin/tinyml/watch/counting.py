@@ -168,6 +168,8 @@ class Counter:
         """Count one run; arrays as the model stores them, by name."""
         if self.runs >= self.plan.most_runs:
             return
+        if self.plan.order is not None:
+            inputs = {name: self.plan.order.arranged(array) for name, array in inputs.items()}
         for values in self.inputs:
             values.add(inputs[values.plan.name], self.runs)
         if self.channels.counted:

@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.base.errors import ConfigError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import DType, Graph, Tensor
+from tinyml.ir.row_order import RowOrder
 from tinyml.watch.keys import COUNTED, keys
 from tinyml.watch.reference import HIGHEST, LOWEST, Grid, Reference, grid_of
 
@@ -93,6 +94,7 @@ class WatchPlan:
     outputs: tuple[Values | Classes, ...]
     version: int = 0  # of the model, as its file has it
     channels: tuple[Values, ...] = ()  # of the first input, each with edges of its own
+    order: RowOrder | None = None  # of an input in rows, if it is not that of the model file
 
     @property
     def most_runs(self) -> int:
@@ -156,21 +158,26 @@ def plan_watch(
     )
 
 
-def channels_of(graph: Graph) -> int:
-    """How many channels the input has; an error if they cannot be counted one by one."""
+def channels_of(graph: Graph, order: RowOrder | None = None) -> int:
+    """How many channels the input has; an error if they cannot be counted one by one.
+
+    ``order``: of an input that arrives in rows, if it is not that of the model file.
+    """
     tensors = [graph.tensors[name] for name in graph.inputs]
     what = "the model has no inputs"
     if len(tensors) > 1:
         what = f"the model has {len(tensors)} inputs"
     elif tensors:
         tensor = tensors[0]
-        count = tensor.shape[-1] if tensor.shape else 1
+        shape = order.shape if order else tensor.shape
+        count = shape[-1] if shape else 1
         if tensor.dtype in COUNTED and 1 < count <= MOST_CHANNELS and tensor.elements:
             return count
         what = f"the input {tensor.name!r} is {tensor.dtype.value} with {count} channels"
     raise ConfigError(
         f"watch_channels: {what}",
-        f"a model with one input, of 2 to {MOST_CHANNELS} channels in its last axis",
+        f"a model with one input, of 2 to {MOST_CHANNELS} channels in its last axis, where `io: rows` "
+        "puts those that come first in the model file",
     )
 
 

@@ -10,7 +10,7 @@ one step of the sequence with all of its channels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
@@ -27,6 +27,7 @@ class Arrival(Op):
     """x, row by row."""
 
     operands = (present(1),)
+    movement: ClassVar[bool] = True
 
     @property
     def by_rows(self) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tinyml.base import limits
 from tinyml.base.errors import UnsupportedError
 from tinyml.cores.targets import Target
@@ -31,19 +33,20 @@ from tinyml.memory.bands.join import (
     one_more,
     widened,
 )
+from tinyml.memory.bands.row_arrangement import Arranged, with_arrangement
 from tinyml.memory.plan import Plan, lower_bound_bytes, memory_peaks
 from tinyml.memory.select import Selected
 from tinyml.settings.optimize import BALANCED_CHAINING, GOALS, Chaining, Goal
 
 FEASIBLE = (
-    "rows can be fed to a model with one input, NHWC with a batch of 1 (or steps of a 1-D model, channels "
-    "last), that a convolution or a pool reads first, or a table or a quantisation before them; compile "
-    "other models without `rows`"
+    "rows can be fed to a model with one input, an image or the steps of a sequence with a batch of 1, that "
+    "a convolution or a pool reads first, or a table or a quantisation before them; compile other models "
+    "without `rows`"
 )
 
-CHANNELS_LAST = (
-    "if channels come first in the input, export the model with channels last (NHWC), as in TFLite files; "
-    "or compile it without `rows`"
+MOVED = (
+    "a layer that moves elements of the input may put its axes in another order, and nothing else; compile "
+    "the model without `rows`"
 )
 
 
@@ -51,9 +54,10 @@ def with_arrival(graph: Graph) -> Graph:
     """The graph with an Arrival between its input and the layer that reads it."""
     if len(graph.inputs) != 1:
         raise UnsupportedError(f"io rows: the model has {len(graph.inputs)} inputs", FEASIBLE)
-    graph = _shaped_first(graph)
+    graph = _moved_first(graph)
+    graph = with_arrangement(graph, _moves(graph))
     name = graph.inputs[0]
-    while len(readers := _readers(graph, name)) == 1 and _is_reshape(graph, readers[0]):
+    while len(readers := _readers(graph, name)) == 1 and _keeps_order(graph, readers[0]):
         name = readers[0].outputs[0]
     tensor = graph.tensors[name]
     _check(graph, tensor, readers)
@@ -69,30 +73,44 @@ def with_arrival(graph: Graph) -> Graph:
     )
 
 
-def _shaped_first(graph: Graph) -> Graph:
-    """The graph with reshapes of the input before element-wise layers: then rows of the input are seen.
+def _moved_first(graph: Graph) -> Graph:
+    """The graph with reshapes and transposes of the input before element-wise layers.
 
-    A quantised ONNX model with one channel has them after its quantisation.
+    A quantised ONNX model has them after its quantisation. Rows are those of the tensor after all of them.
     """
     name = graph.inputs[0]
     while len(readers := _readers(graph, name)) == 1:
         (first,) = readers
         (result,) = first.outputs if len(first.outputs) == 1 else ("",)
         after = _readers(graph, result)
-        if _is_reshape(graph, first):
+        if _is_move(graph, first):
             name = result
-        elif _is_scalar(graph, first) and len(after) == 1 and _is_reshape(graph, after[0]):
+        elif _is_scalar(graph, first) and len(after) == 1 and _is_move(graph, after[0]):
             graph = _swapped(graph, first, after[0])
+            name = graph.inputs[0]
+        elif _is_scalar(graph, first):
+            name = result
         else:
             break
     return graph
 
 
+def _moves(graph: Graph) -> list[Node]:
+    """The layers that do no more than reshape and transpose the input."""
+    found: list[Node] = []
+    name = graph.inputs[0]
+    while len(readers := _readers(graph, name)) == 1 and _is_move(graph, readers[0]):
+        found.append(readers[0])
+        name = readers[0].outputs[0]
+    return found
+
+
 def _is_scalar(graph: Graph, node: Node) -> bool:
     """Whether a layer does the same to every element of its only operand."""
+    if not node.op.elementwise or len(node.inputs) != 1 or len(node.outputs) != 1:
+        return False
     tensors = [graph.tensors[name] for name in (*node.inputs, *node.outputs)]
-    kept = any(name in graph.kept() for name in node.outputs)
-    return node.op.elementwise and len(tensors) == 2 and not kept and not any(map(_per_channel, tensors))
+    return node.outputs[0] not in graph.kept() and not any(map(_per_channel, tensors))
 
 
 def _per_channel(tensor: Tensor) -> bool:
@@ -100,7 +118,7 @@ def _per_channel(tensor: Tensor) -> bool:
 
 
 def _swapped(graph: Graph, first: Node, reshape: Node) -> Graph:
-    """The reshape after an element-wise layer before it."""
+    """The reshape or transpose after an element-wise layer before it."""
     x, y = graph.tensors[first.inputs[0]], graph.tensors[reshape.outputs[0]]
     shaped = replace(x, name=_unused(graph, f"{x.name}/shaped"), shape=y.shape)
     before = replace(reshape, inputs=first.inputs, outputs=(shaped.name,))
@@ -113,9 +131,24 @@ def _readers(graph: Graph, name: str) -> list[Node]:
     return [node for node in graph.nodes if name in node.inputs]
 
 
-def _is_reshape(graph: Graph, node: Node) -> bool:
-    """Whether a layer gives the same bytes other extents."""
-    return node.op.movement and node.op.identity_of(graph.layer(node)) == 0
+def _keeps_order(graph: Graph, node: Node) -> bool:
+    """Whether a layer gives the bytes that arrive other extents."""
+    return isinstance(node.op, Arranged) or (node.op.movement and node.op.identity_of(graph.layer(node)) == 0)
+
+
+def _is_move(graph: Graph, node: Node) -> bool:
+    """Whether a layer has every element of its only operand once, perhaps in another order.
+
+    What has another reader, or is an output, stays where it is.
+    """
+    if not node.op.movement or len(node.inputs) != 1 or len(node.outputs) != 1:
+        return False
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    if x.elements != y.elements or y.name in graph.kept() or _per_channel(x):
+        return False
+    numbers = np.arange(x.elements)
+    (moved,) = node.op.evaluate(graph.layer(node), [numbers.reshape(x.shape)])
+    return np.array_equal(np.sort(moved.reshape(-1)), numbers)
 
 
 def _reshapes(graph: Graph, name: str) -> list[Node]:
@@ -143,7 +176,7 @@ def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
         shape = "x".join(map(str, tensor.shape))
         raise UnsupportedError(
             f"{what} ({shape}): {reader.op.kind} {reader.name!r} needs all of it",
-            CHANNELS_LAST if reader.op.movement else FEASIBLE,
+            MOVED if reader.op.movement else FEASIBLE,
         )
 
 
