@@ -57,7 +57,12 @@ class Graph:
         return Layer.of(node, self.tensors)
 
     def layers(self) -> Iterator[Layer]:
-        return (self.layer(node) for node in self.nodes)
+        return iter(self._layers)
+
+    @cached_property
+    def _layers(self) -> tuple[Layer, ...]:
+        """Stages ask for all layers again and again, most often of a graph that none of them changed."""
+        return tuple(self.layer(node) for node in self.nodes)
 
     def producers(self) -> dict[str, Node]:
         """Tensor name -> the node that computes it."""

@@ -38,7 +38,9 @@ class Ties:
         return member
 
     def tie(self, a: int, b: int) -> None:
-        first, second = sorted((self.root(a), self.root(b)))
+        first, second = self.root(a), self.root(b)
+        if first > second:
+            first, second = second, first
         if first != second:
             self.parent[second] = first
             self.stays[first] |= self.stays[second]

@@ -22,10 +22,10 @@ class Editor:
         self.tensors: dict[str, Tensor] = dict(graph.tensors)
         self.outputs: list[str] = list(graph.outputs)
         self.states = list(graph.states)
-        self._slots: list[list[Node]] = []
-        self._slot_of: dict[int, int] = {}  # by id(node); equal nodes may occur twice
-        self._producers: dict[str, Node] = {}
-        self._readers: dict[str, dict[int, Node]] = {}
+        self._slots: list[list[Node]]
+        self._slot_of: dict[int, int]  # by id(node); equal nodes may occur twice
+        self._producers: dict[str, Node]
+        self._readers: dict[str, dict[int, Node]]
         self._kept: set[str] = set()
         self.nodes = list(graph.nodes)
 
@@ -38,10 +38,15 @@ class Editor:
 
     @nodes.setter
     def nodes(self, nodes: Iterable[Node]) -> None:
-        self._slots, self._slot_of, self._producers, self._readers = [], {}, {}, {}
-        for node in nodes:
-            self._slots.append([])
-            self._enter(node, len(self._slots) - 1)
+        entered = list(nodes)
+        self._slots = [[node] for node in entered]
+        self._slot_of = {id(node): slot for slot, node in enumerate(entered)}
+        self._producers = {name: node for node in entered for name in node.outputs}
+        self._readers = {}
+        for node in entered:
+            for name in node.inputs:
+                if name:
+                    self._readers.setdefault(name, {})[id(node)] = node
         self._note_kept()
 
     def sweep(self) -> Iterator[Node]:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Graph
 
@@ -23,9 +25,12 @@ class Watch:
 
     def __init__(self) -> None:
         self.stages: list[StageFacts] = []
+        self._graph: Graph | None = None
 
     def __call__(self, name: str, graph: Graph) -> None:
-        self.stages.append(_facts(name, graph))
+        same = graph is self._graph  # as after most passes
+        self.stages.append(replace(self.stages[-1], name=name) if same else _facts(name, graph))
+        self._graph = graph
 
 
 def _facts(name: str, graph: Graph) -> StageFacts:

@@ -110,8 +110,11 @@ class Machine:
             self.write(tensor, self.of(tensor))
         for name in sources:
             self.expect(self.graph.tensors[name], "the first layer")
+        done = self._done_after()
         for step, layer in enumerate(self.layers):
             self.step(step, layer)
+            for name in done[step]:
+                self.names.pop(name, None)
         kept = [self.graph.tensors[name] for name in (*self.graph.outputs, *_updates(self.graph))]
         for tensor in kept:
             if not tensor.is_constant:
@@ -126,6 +129,16 @@ class Machine:
                 raise PlanError(f"state {state.tensor!r} does not hold its new value after the run")
         for name in self.graph.outputs:
             self.expect(self.graph.tensors[name], "the caller reads it")
+
+    def _done_after(self) -> Sequence[Sequence[str]]:
+        """By step, the tensors that nothing mentions later: names take eight times their bytes."""
+        kept = {*self.graph.outputs, *_updates(self.graph)}
+        last = {t.name: step for step, layer in enumerate(self.layers) for t in _tensors(layer)}
+        done: list[list[str]] = [[] for _ in self.layers]
+        for name, step in last.items():
+            if name not in kept:
+                done[step].append(name)
+        return done
 
     def check_alignments(self, step: int, layer: Layer, kernel: Kernel[Any]) -> None:
         """What the kernel requires beyond what <tinyml/tinyml.h> promises."""
@@ -200,6 +213,10 @@ class Machine:
                     continue
                 if (tensor.name, base - start) not in allowed:
                     raise PlanError(f"{layer.op.kind} {layer.name!r} overwrites its input {tensor.name!r}")
+
+
+def _tensors(layer: Layer) -> list[Tensor]:
+    return [tensor for tensor in (*layer.inputs, *layer.outputs) if tensor is not None]
 
 
 def _updates(graph: Graph) -> list[str]:
