@@ -12,20 +12,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.chains import Chain
 from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.cores.targets import find_target
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.run import run_files
-from tinyml.pipeline import Options, compile_model
-from tinyml.player.choice import chosen
+from tinyml.ops.conv.conv import Conv
+from tinyml.pipeline import Options, compile_built, compile_model
+from tinyml.player.choice import chosen, runs_on
 from tinyml.projects.cmake import calls
 from tinyml.projects.edit import remove_model
 from tinyml.projects.manifest import parse
 from tinyml.slots import container, data_pack, firmware
+from tinyml.slots.data import data_image
 from tinyml.slots.data_pack import pack_data
 from tinyml.slots.data_reading import read_data
 from tinyml.slots.data_text import describe
-from tinyml.slots.families import DSP, HELIUM, PLAIN, RISCV, choose, parse_families, playable_by
+from tinyml.slots.families import (
+    DSP,
+    FAMILIES,
+    HELIUM,
+    PLAIN,
+    RISCV,
+    Family,
+    choose,
+    parse_families,
+    playable_by,
+)
 from tinyml.slots.firmware import kernels_of_firmware
 from tinyml.slots.playing import played_on
 from tinyml.slots.version import Version
@@ -88,6 +101,24 @@ def test_families() -> None:
         choose(("dsp",), find_target("cortex-m0"))
     with pytest.raises(ConfigError, match="names no core"):
         parse_families(" , ")
+
+
+FEW = {"filters": (1, 3), "groups": (3, 6), "groups of two": (2, 4)}
+"""Groups and filters of convolutions with kernels of their own, in whose place the player has others."""
+
+
+@pytest.mark.parametrize("form", FEW)
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_kernels_of_a_pack_run_on_its_cores(family: Family, form: str) -> None:
+    groups, filters = FEW[form]
+    chain = Chain(1, extents=(9, 9), channels=6)
+    op = Conv(pads=(1, 1, 1, 1), groups=groups, few=True)
+    chain._weighted(op, (filters, 3, 3, 6 // groups), 0)
+    target = find_target(family.target)
+    made = compile_built(chain.graph(), Options(target=target.name, kernels="portable"))
+    kernels = read_data(data_image(made, Version(1, 0, 0, 0)).content).kernels
+    assert kernels
+    assert [kernel.name for kernel in kernels if not runs_on(kernel, target)] == []
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,11 @@ from tinyml.base import c, limits
 from tinyml.base.errors import TinymlError
 from tinyml.base.templates import environment
 from tinyml.importers import ModelFile, read
+from tinyml.ir import DType, Tensor
 from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.pad import PadEdge
+from tinyml.ops.resize.tflite import ResizePixels
+from tinyml.ops.shared.take import Take
 from tinyml.pipeline import Options, compile_model, optimize
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,6 +158,24 @@ def test_a_graph_that_is_refused_never_reaches_a_pass() -> None:
 
 def test_a_subgraph_may_call_itself_once() -> None:
     compiled(tflite_files.call_once_of_itself())
+
+
+@pytest.mark.parametrize(
+    "small,huge",
+    [
+        (ResizePixels(5, 3), ResizePixels(2**20, 2**20)),
+        (PadEdge((0, 1, 0, 0), (0, 2, 1, 0)), PadEdge((0, 2**20, 0, 0), (0, 0, 2**20, 0))),
+    ],
+    ids=["resize", "pad"],
+)
+def test_an_extent_is_known_before_its_table_is_made(
+    small: Take, huge: Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits can then refuse it, before tables fill the memory."""
+    x = Tensor("x", (1, 2, 2, 1), DType.INT8)
+    assert small.extents(x.shape) == tuple(map(len, small.picks(x.shape)))
+    monkeypatch.setattr(type(huge), "picks", lambda self, shape: pytest.fail("a table"))
+    assert math.prod(huge.infer([x])[0].shape) > 2**39
 
 
 def test_the_smallest_scale_saturates() -> None:

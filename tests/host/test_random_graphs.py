@@ -31,6 +31,8 @@ FOUND: tuple[Recipe, ...] = (
     Recipe("quantised_loop", 8, 9, 7, (289577349,)),
     # an operand of one branch of an If that is computed before the condition, in numpy
     Recipe("loop_qdq", 1, 1, 6, (724428368,)),
+    # LEAKY_RELU of bytes with a slope of -1, a step off where LiteRT's two roundings meet
+    Recipe("tflite_ops", 1, 1, 1, (99959149, 848182063, 798190645, 1042656521)),
 )
 """What was wrong once. The faults are also cases of tests/ops, which do not depend on the generator."""
 

@@ -22,6 +22,7 @@ from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS,
 from tinyml.ir import DType, Graph, Quant
 from tinyml.ir.interpreter import interpret
 from tinyml.memory.bands.arrival import waits
+from tinyml.memory.bands.banded import Banded
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.quantization.quantize import Quantize
@@ -332,3 +333,26 @@ def test_rows_with_fewer_elements_than_a_kernel_supports(target: str, columns: i
     y = sketch.add(AveragePool(kernel=(3, 3), strides=(1, 1)), x)
     made = compiled(sketch.graph(y), target=target)
     assert kernel in made.files["fed.c"]
+
+
+LIBRARY = "io rows: arm_convolve_s8 of CMSIS-NN, the kernel of Conv 'Conv0', computes all rows at once"
+
+
+@pytest.mark.parametrize("optimize", ["ram", "balanced"])
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
+def test_a_library_that_computes_whole_images_is_not_in_bands(target: str, optimize: str) -> None:
+    """``ram`` returned to such a kernel after chains were made: its C did not compile or was not linked."""
+    chain = Chain(3, extents=(24, 9))
+    chain._weighted(Conv(pads=(1, 1, 1, 1)), (8, 3, 3, 4), 0)
+    options = Options(target=target, io="rows", kernels="cmsis-nn", optimize=optimize)
+    origin = Provenance("chain", "0" * 64, "")
+    if optimize == "balanced":
+        with pytest.raises(UnsupportedError, match=LIBRARY) as found:
+            compile_graph(chain.graph(), "fed", origin, options)
+        assert "kernels: portable" in str(found.value)
+        return
+    made = compile_graph(chain.graph(), "fed", origin, options)
+    (op,) = (chosen.layer.op for chosen in made.selected)
+    assert isinstance(op, Banded)
+    assert all(link.kernel.in_bands for link in op.links)
+    assert "arm_" not in made.files["fed.c"]

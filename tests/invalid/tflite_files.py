@@ -101,7 +101,8 @@ def _encoding() -> dict[str, Made]:
         "operand_missing": (_patched(good, _target(good, _field(operator, 1)) + 4, "<i", 77), "an operand that is not a tensor"),
         "result_missing": (_patched(good, _target(good, _field(operator, 2)) + 4, "<i", -1), "not a tensor"),
         "input_missing": (_patched(good, _target(good, _field(graph, 1)) + 4, "<i", 77), "an input or output that is not a tensor"),
-        "shared_too_often": (many, "shared more often"),
+        "shared_too_often": (many, "its tables are shared more often"),
+        **{f"shared_{what}": (_shared_vector(what), "its vectors are shared more often") for what in ("shape", "scale", "data", "offset")},
     }  # fmt: skip
 
 
@@ -126,6 +127,42 @@ def _shared(count: int) -> bytes:
     tflite.ModelStart(b)
     tflite.ModelAddSubgraphs(b, graphs)
     b.Finish(tflite.ModelEnd(b), b"TFL3")
+    return bytes(b.Output())
+
+
+def _shared_vector(what: str) -> bytes:
+    """A hundred tensors with one long shape or one list of scales, or buffers with the same data."""
+    import flatbuffers
+
+    b, count, elements = flatbuffers.Builder(1024), 100, 10_000
+
+    def table(kind: str, **members: int) -> int:
+        getattr(tflite, f"{kind}Start")(b)
+        for name, value in members.items():
+            getattr(tflite, f"{kind}Add{name}")(b, value)
+        return int(getattr(tflite, f"{kind}End")(b))
+
+    def tables(offsets: list[int]) -> int:
+        b.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            b.PrependUOffsetTRelative(offset)
+        return int(b.EndVector())
+
+    vector = b.CreateNumpyVector(ones(elements))
+    tensor, buffer = {}, {}
+    match what:
+        case "shape":
+            tensor = {"Shape": vector}
+        case "scale":
+            tensor = {"Quantization": table("QuantizationParameters", Scale=vector)}
+        case "data":
+            buffer = {"Data": vector}
+        case _:
+            buffer = {"Offset": 8, "Size": 4 * elements}
+    tensors = tables([table("Tensor", Buffer=i, **tensor) for i in range(count)])
+    buffers = tables([table("Buffer", **buffer) for _ in range(count)])
+    graphs = tables([table("SubGraph", Tensors=tensors)])
+    b.Finish(table("Model", Subgraphs=graphs, Buffers=buffers), b"TFL3")
     return bytes(b.Output())
 
 
@@ -179,6 +216,7 @@ def _models() -> dict[str, Made]:
         "call_once_of_nothing": (_patched(itself, _field(once, 0), "<i", 9), "CALL_ONCE of subgraph 9"),
         "input_computed": (_patched(good, _target(good, _field(result, 2)) + 4, "<i", 0), "'x' has more than one source"),
         "empty_and_huge": (_dense(Value("w", (1 << 25, 1 << 25, 0), data=ones(1))), "at most"),
+        "variable_with_data": (_dense(replace(Value.constant("w", ones(3, 4)), variable=True)), "'w' is a variable and has data"),
         "custom_operator": (custom, "no reader for this custom operator"),
     }  # fmt: skip
 

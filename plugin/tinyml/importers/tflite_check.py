@@ -23,6 +23,9 @@ from tinyml.base.lazy_dataclass import dataclass
 POINTER = 4
 """Bytes of a pointer, and of the length before a vector or a text."""
 
+SHARED = 16
+"""How often the bytes of a file may be read on average; converters share a few names and shapes at most."""
+
 TABLES = {
     ("Model", "OperatorCodes"): "OperatorCode",
     ("Model", "Subgraphs"): "SubGraph",
@@ -139,7 +142,7 @@ def check(content: bytes) -> None:
 class _Walk:
     def __init__(self, content: bytes) -> None:
         self.content, self.size = content, len(content)
-        self.tables = self.operators = 0
+        self.tables = self.operators = self.bytes = 0
 
     def number(self, form: str, position: int, what: str) -> int:
         """The number at a position."""
@@ -156,7 +159,14 @@ class _Walk:
         count = self.number("<I", position, what)
         if position + POINTER + count * size > self.size:
             raise ValueError(f"{what} has {count:,} elements, more than the file has bytes for")
+        self.reads(count * size)
         return position + POINTER, count
+
+    def reads(self, count: int) -> None:
+        """Note that the importer reads so many bytes here, perhaps not for the first time."""
+        self.bytes += count
+        if self.bytes > SHARED * self.size:
+            raise ValueError("its vectors are shared more often than the file has room for")
 
     def present(self, table: str, position: int) -> Iterator[tuple[Field, int]]:
         """The fields that a table has, with their positions; all of them are inside the table."""
@@ -184,6 +194,8 @@ class _Walk:
             self.operators += 1
             limits.check("nodes", self.operators, "the model")
         found = dict(self.present(table, position))
+        if table == "Buffer":
+            self.outside(found)
         for field, place in found.items():
             if not field.pointer or (table, field.name) in UNREAD:
                 continue
@@ -200,6 +212,16 @@ class _Walk:
                     self.table(inner, self.pointer(entry, what))
             else:
                 self.table(inner, target)
+
+    def outside(self, found: dict[Field, int]) -> None:
+        """Data of a buffer behind the tables, as in files above 2 GB."""
+        numbers = {
+            field.name: self.number("<Q", place, f"Buffer.{field.name}")
+            for field, place in found.items()
+            if not field.pointer
+        }
+        if numbers.get("Offset", 0) > 1:
+            self.reads(numbers.get("Size", 0))
 
     def union(self, what: str, found: dict[Field, int], target: int) -> None:
         """Such as the options of an operator, as the table that the number beside them names."""

@@ -151,8 +151,8 @@ def _subgraph(buffers: Buffers, graph: Any, names: list[tuple[str, bool, int]], 
             _operator(operator, names, limit, len(tensors))
             for operator in _all(limit, graph.OperatorsLength(), graph.Operators)
         ),
-        _indices(limit, graph.InputsLength(), graph.Inputs, len(tensors)),
-        _indices(limit, graph.OutputsLength(), graph.Outputs, len(tensors)),
+        _indices(graph.InputsLength(), graph.InputsAsNumpy, len(tensors)),
+        _indices(graph.OutputsLength(), graph.OutputsAsNumpy, len(tensors)),
     )
     _check_sources(found)
     return found
@@ -167,15 +167,20 @@ def _check_sources(graph: Subgraph) -> None:
         known.add(index)
 
 
-def _indices(limit: int, count: int, item: Callable[[int], int], tensors: int) -> tuple[int, ...]:
-    found = tuple(int(i) for i in _all(limit, count, item))
+def _numbers(count: int, vector: Callable[[], Any]) -> tuple[int, ...]:
+    """The numbers of a vector, which the file may lack."""
+    return tuple(vector().tolist()) if count else ()
+
+
+def _indices(count: int, vector: Callable[[], Any], tensors: int) -> tuple[int, ...]:
+    found = _numbers(count, vector)
     if any(not 0 <= i < tensors for i in found):
         raise ValueError("an input or output that is not a tensor")
     return found
 
 
 def _tensor(buffers: Buffers, tensor: Any, limit: int, tensors: int) -> TensorRecord:
-    shape = tuple(int(d) for d in _all(limit, tensor.ShapeLength(), tensor.Shape))
+    shape = _numbers(tensor.ShapeLength(), tensor.ShapeAsNumpy)
     return TensorRecord(
         _text(tensor.Name()),
         shape,
@@ -185,7 +190,7 @@ def _tensor(buffers: Buffers, tensor: Any, limit: int, tensors: int) -> TensorRe
         bool(tensor.IsVariable()),
         tflite_sparse.read(tensor.Sparsity()),
         tflite_blocks.read(tensor.Quantization(), tensors),
-        tuple(int(d) for d in _all(limit, tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
+        _numbers(tensor.ShapeSignatureLength(), tensor.ShapeSignatureAsNumpy),
     )
 
 
@@ -204,10 +209,10 @@ def _quant(parameters: Any, limit: int) -> Quant | None:
 
 def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int, tensors: int) -> OperatorRecord:
     op_type, is_custom, version = names[operator.OpcodeIndex()]
-    inputs = tuple(int(i) for i in _all(limit, operator.InputsLength(), operator.Inputs))
+    inputs = _numbers(operator.InputsLength(), operator.InputsAsNumpy)
     if any(not -1 <= i < tensors for i in inputs):
         raise ValueError("an operand that is not a tensor")
-    outputs = _indices(limit, operator.OutputsLength(), operator.Outputs, tensors)
+    outputs = _indices(operator.OutputsLength(), operator.OutputsAsNumpy, tensors)
     custom = _custom_options(operator, limit) if is_custom else b""
     return OperatorRecord(op_type, is_custom, version, inputs, outputs, _options(operator), custom)
 

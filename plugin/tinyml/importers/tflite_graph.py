@@ -233,6 +233,8 @@ class _Reader:
         record = scope.subgraph.tensors[index]
         type_ = type_of(record)
         if record.is_variable:
+            if record.data is not None:  # LiteRT refuses it, too
+                raise ModelError(f"{self.path}: tensor {record.name!r} is a variable and has data", MALFORMED)
             return self.variables.read(f"tensor {scope.number}:{index}", record.name, type_)
         if record.data is None and 0 not in type_.shape:
             raise ModelError(f"{self.path}: nothing computes tensor {record.name!r}")

@@ -73,11 +73,16 @@ class LessScratch:
 
 
 def _attempts(one: Selected, fast: Mapping[int, Kernel[Any]]) -> list[dict[int, Kernel[Any]]]:
-    """Kernels to return to, by link: all of them, then one at a time."""
+    """Kernels to return to, by link: all of them, then one at a time. Some cannot be in bands."""
     op = one.layer.op
+    banded = isinstance(op, Banded)
     now = [(link.op, link.kernel) for link in op.links] if isinstance(op, Banded) else [(op, one.kernel)]
     before = {i: fast.get(id(op), kernel) for i, (op, kernel) in enumerate(now)}
-    changed = {i: kernel for i, kernel in before.items() if kernel is not now[i][1]}
+    changed = {
+        i: kernel
+        for i, kernel in before.items()
+        if kernel is not now[i][1] and (kernel.in_bands or not banded)
+    }
     return [changed, *({i: kernel} for i, kernel in changed.items() if len(changed) > 1)] if changed else []
 
 

@@ -197,6 +197,9 @@ class PadEdge(Take):
             for size, begin, end in zip(shape, self.begins, self.ends, strict=True)
         )
 
+    def extents(self, shape: Shape) -> Shape:
+        return tuple(b + size + e for b, size, e in zip(self.begins, shape, self.ends, strict=True))
+
     def _pick(self, i: int, size: int) -> int:
         if self.mode == "edge" or size == 1:
             return min(max(i, 0), size - 1)

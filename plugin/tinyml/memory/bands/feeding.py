@@ -36,6 +36,7 @@ from tinyml.memory.bands.join import (
 from tinyml.memory.bands.row_arrangement import Arranged, with_arrangement
 from tinyml.memory.plan import Plan, lower_bound_bytes, memory_peaks
 from tinyml.memory.select import Selected
+from tinyml.ops.framework.kernel import Library
 from tinyml.settings.optimize import BALANCED_CHAINING, GOALS, Chaining, Goal
 
 FEASIBLE = (
@@ -200,6 +201,13 @@ def from_arrival(
             narrow.append((lower_bound_bytes(*choice), choice))
     if not narrow:
         first = _first_but_elementwise(graph, graph.nodes[step].outputs[0])
+        kernel = selected[graph.nodes.index(first)].kernel
+        if kernel.library is Library.CMSIS_NN:
+            raise UnsupportedError(
+                f"io rows: {kernel.name} of CMSIS-NN, the kernel of {first.op.kind} {first.name!r}, "
+                "computes all rows at once",
+                "kernels: portable",
+            )
         raise UnsupportedError(
             f"io rows: {first.op.kind} {first.name!r}, the first layer that does more than convert elements, "
             "cannot be computed in bands of rows",

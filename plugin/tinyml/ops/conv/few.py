@@ -13,9 +13,9 @@ from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv import few_counts
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.few_lines import Lines, lines_of, one_row, walked
-from tinyml.ops.conv.grouped import played, several_groups
+from tinyml.ops.conv.grouped import first_of, played, several_groups
 from tinyml.ops.conv.joined_groups import groups_of
-from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs
+from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.framework.work import Work
@@ -82,12 +82,11 @@ class ConvFew(Kernel[Convolution]):
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Four windows, which are read in words; for the player, those of its kernel."""
         own = 4 * layer.input(1).value[0].size + self.multiple - 1
-        return max(own, self.played(layer).scratch_bytes(layer, target))
+        return max(own, self.played(layer, target).scratch_bytes(layer, target))
 
-    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+    def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
         """What the player has instead."""
-        candidates = (ConvHalves(), ConvInt8())
-        return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
+        return first_of((ConvHalves(), ConvWide(), ConvInt8()), layer, target)
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv.h>")
@@ -102,7 +101,7 @@ class ConvFew(Kernel[Convolution]):
         return few_counts.in_place(windows_of(layer), outputs_of(layer), self.multiple)
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        self.played(layer).play(layer, sheet)
+        self.played(layer, sheet.target).play(layer, sheet)
 
 
 class ConvFewDsp(ConvFew):
@@ -115,9 +114,8 @@ class ConvFewDsp(ConvFew):
     def runs_on(self, target: Target) -> bool:
         return target.dsp and not target.mve
 
-    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
-        candidates = (ConvPairs(), ConvDsp(), ConvInt8())
-        return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
+    def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
+        return first_of((ConvPairs(), ConvDsp(), ConvInt8()), layer, target)
 
     loop_counts = ConvFew.loop_counts
 
@@ -143,7 +141,7 @@ class ConvFewGroups(ConvFew):
         windows, each = windows_of(layer), layer.input(1).shape[3]
         own = 4 * layer.input(1).value[0].size
         own += windows.rows.reach * windows.cols.reach * each
-        return max(own, self.played(layer).scratch_bytes(layer, target))
+        return max(own, self.played(layer, target).scratch_bytes(layer, target))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv.h>")
@@ -199,13 +197,14 @@ class ConvFewHelium(Kernel[Convolution]):
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """The lines; for the player, what its kernel needs."""
-        return max(self.size * self.lines(layer).total, self.played(layer).scratch_bytes(layer, target))
-
-    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
-        """What the player has instead."""
-        return (
-            ConvHelium() if groups_of(layer) == 1 and ConvHelium().refusal(layer) is None else played(layer)
+        return max(
+            self.size * self.lines(layer).total, self.played(layer, target).scratch_bytes(layer, target)
         )
+
+    def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
+        """What the player has instead."""
+        whole = groups_of(layer) == 1 and ConvHelium().refusal(layer) is None
+        return ConvHelium() if whole else played(layer, target)
 
     def vectors(self, layer: Layer[Convolution]) -> int:
         return -(-layer.input(1).value[0].size // self.lanes)
@@ -250,7 +249,7 @@ class ConvFewHelium(Kernel[Convolution]):
         return {**work, "filters rounded twice": work["filters"] * (not outputs_of(layer).once)}
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        self.played(layer).play(layer, sheet)
+        self.played(layer, sheet.target).play(layer, sheet)
 
 
 def few_filters_or_channels(layer: Layer[Convolution]) -> bool:
@@ -286,7 +285,7 @@ class ConvFewHeliumInt16(ConvFewHelium):
     header = "<tinyml/conv_s16.h>"
     constraints = (few_filters_or_channels, *INT16, small_extents)
 
-    def played(self, layer: Layer[Convolution]) -> Kernel[Convolution]:
+    def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
         return ConvInt16()
 
     def scaling(self, layer: Layer[Convolution]) -> tuple[Array, Array, Array]:

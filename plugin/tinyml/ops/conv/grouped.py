@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
@@ -121,7 +122,7 @@ class ConvGroupsDsp(ConvDsp):
         }
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        played(layer).emit(layer, sheet)
+        played(layer, sheet.target).emit(layer, sheet)
 
 
 class ConvGroupsHelium(ConvInt8):
@@ -181,10 +182,16 @@ class ConvGroupsHelium(ConvInt8):
         return helium_counts.grouped(windows_of(layer, groups), groups, helium.conv_loop(layer))
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        played(layer).emit(layer, sheet)
+        played(layer, sheet.target).emit(layer, sheet)
 
 
-def played(layer: Layer[Convolution]) -> Kernel[Convolution]:
+def first_of(
+    candidates: Iterable[Kernel[Convolution]], layer: Layer[Convolution], target: Target
+) -> Kernel[Convolution]:
+    """The first kernel that the core has and that takes the layer."""
+    return next(kernel for kernel in candidates if kernel.runs_on(target) and kernel.refusal(layer) is None)
+
+
+def played(layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
     """The player's kernels walk the groups one by one."""
-    candidates = (ConvPairs(), ConvDsp(), ConvInt8())
-    return next(kernel for kernel in candidates if kernel.refusal(layer) is None)
+    return first_of((ConvPairs(), ConvDsp(), ConvInt8()), layer, target)

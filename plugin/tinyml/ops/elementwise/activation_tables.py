@@ -47,13 +47,14 @@ def tanh(x: Tensor, y: TensorType) -> Array:
 def leaky_relu(x: Tensor, y: TensorType, alpha: float) -> Array:
     """Two slopes, each a fixed-point factor."""
     scale_in, scale_out = np.float32(quant_of(x).scale), np.float32(_out(y).scale)
-    below = fp.quantize_multiplier(float(scale_in * np.float32(alpha) / scale_out))
+    factor = float(scale_in * np.float32(alpha) / scale_out)
+    below = fp.quantize_multiplier(abs(factor))  # LiteRT rounds as if a negative slope had its sign last
     above = fp.quantize_multiplier(float(scale_in / scale_out))
     centred = _centred(x)
     found = np.where(
         centred >= 0,
         fp.multiply_by_quantized_multiplier(centred, *above),
-        fp.multiply_by_quantized_multiplier(centred, *below),
+        np.sign(factor).astype(np.int64) * fp.multiply_by_quantized_multiplier(centred, *below),
     )
     return found + _out(y).zero_point
 

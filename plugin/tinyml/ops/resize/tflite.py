@@ -61,6 +61,9 @@ class ResizePixels(Take):
         rows, columns = self.grid.nearest(height, self.height), self.grid.nearest(width, self.width)
         return tuple(range(n)), rows, columns, tuple(range(channels))
 
+    def extents(self, shape: Shape) -> Shape:
+        return (shape[0], self.height, self.width, shape[3])
+
 
 register_kernels(ResizePixels, TakeLoops())
 
