@@ -50,7 +50,7 @@ from tinyml.memory.select import Selected as Selected
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.registration import outside_faults
 from tinyml.ops.framework.tally import Tally
-from tinyml.passes import PASSES, find_passes, without_attention, without_tables
+from tinyml.passes import PASSES, find_passes, with_fed_rows, without_attention, without_tables
 from tinyml.passes import pass_summaries as pass_summaries
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
@@ -326,6 +326,7 @@ def compile_graph(
             observe(stage, graph)
 
     steps = without_attention(PASSES) if options.attention_apart else PASSES
+    steps = with_fed_rows(steps) if options.io.rows else steps
     graph = optimize(graph, note, without_tables(steps) if options.npu else steps)
     if options.io.int8:
         graph = int8_interface(graph)

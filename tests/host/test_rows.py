@@ -28,6 +28,7 @@ from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.slice import Slice
 from tinyml.ops.transpose import Transpose
 from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
 from tinyml.projects import cmake, manifest
@@ -41,6 +42,18 @@ WAKE_WORD = Path(__file__).parents[2] / "samples" / "wake_word" / "model.onnx"
 def compiled(graph: Graph, name: str = "fed", target: str = "host", optimize: str = "balanced") -> Compiled:
     options = Options(target=target, io="rows", optimize=optimize)
     return compile_graph(graph, name, Provenance("chain", "0" * 64, ""), options)
+
+
+def last_step(seed: int) -> Graph:
+    """A convolution that reads all of its input, for a result that needs the end of it."""
+    chain = Chain(seed, DType.INT8, FLAT)
+    chain.same = True
+    for kind in ("conv", "conv", "pool"):
+        chain.add(kind, 6)
+    shape = chain.end.shape
+    op = Slice((0, 0, shape[2] - 1, 0), (1, 1, 1, shape[3]), (1, 1, 1, 1))
+    chain.end = chain.sketch.add(op, chain.end)
+    return chain.graph()
 
 
 def check(items: Sequence[tuple[Item, Graph]], exact: bool = True) -> None:
@@ -57,6 +70,19 @@ def check(items: Sequence[tuple[Item, Graph]], exact: bool = True) -> None:
             else:
                 close = 1e-5 * np.abs(expected).max()
                 np.testing.assert_allclose(value, expected, rtol=0, atol=close, err_msg=item.name)
+
+
+def test_all_rows_arrive_where_only_the_last_step_is_read() -> None:
+    """The pass that leaves out steps that nothing reads does not cut an input that arrives in rows."""
+    items = []
+    for seed in range(4):
+        graph, name = last_step(seed), f"last{seed}"
+        sketch = Sketch(seed)
+        sketch.input(graph.tensors[graph.inputs[0]].shape, DType.INT8, graph.tensors[graph.inputs[0]].quant)
+        made = compiled(graph, name)
+        assert f"int {name}_feed_rows(" in made.files[f"{name}.h"]
+        items.append((Item(name, made.files, [sketch.sample() for _ in range(2)]), graph))
+    check(items)
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])

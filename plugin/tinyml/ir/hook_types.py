@@ -28,8 +28,17 @@ class RowWindow:
 
     def read(self, first: int, end: int) -> tuple[int, int]:
         """The input rows that output rows from ``first`` to before ``end`` look at, padding included."""
-        span = (self.kernel - 1) * self.dilation + 1
-        return first * self.stride - self.pad_top, (end - 1) * self.stride - self.pad_top + span
+        return first * self.stride - self.pad_top, (end - 1) * self.stride - self.pad_top + self.span
+
+    @property
+    def span(self) -> int:
+        """Rows from the first to the last that a window looks at."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def pad_bottom(self) -> int:
+        """How far the last window reaches beyond the input."""
+        return max(0, (self.out_rows - 1) * self.stride - self.pad_top + self.span - self.in_rows)
 
     def inside(self, row: int) -> int:
         return min(max(row, 0), self.in_rows)
@@ -38,6 +47,11 @@ class RowWindow:
     def row_by_row(rows: int) -> RowWindow:
         """Each output row depends on the input row at its place."""
         return RowWindow(1, 1, 1, 0, rows, rows)
+
+
+def moved_along(axis: int, pair: Sequence[int], value: int) -> tuple[int, int]:
+    """A stride or dilation for each spatial axis of NHWC windows, with another one along axis 1 or 2."""
+    return (value, pair[1]) if axis == 1 else (pair[0], value)
 
 
 def padded_along(axis: int, pads: Sequence[int], before: int, after: int) -> tuple[int, int, int, int]:

@@ -204,6 +204,12 @@ class Op:
         """The operator on a part of axis 1 or 2, with this much padding before and after that part."""
         return self
 
+    def with_window(self, axis: int, window: RowWindow) -> Op | None:
+        """The operator whose window moves like this along axis 1 or 2 of its NHWC operands, with the same
+        kernel; None if there is none.
+        """
+        return None
+
     @property
     def by_rows(self) -> bool:
         """Whether the application feeds input 0 in rows, so that it is never in memory as a whole."""

@@ -29,6 +29,7 @@ from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
 from tinyml.passes.narrow_dense import narrow_dense
+from tinyml.passes.narrow_rows import narrow_fed_rows, narrow_rows
 from tinyml.passes.read_integers import read_integers
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.remove_no_ops import remove_no_ops
@@ -88,6 +89,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constant_channels,
     fuse_attention,
     remove_dead_code,
+    narrow_rows,
     narrow_dense,
     remove_no_ops,
     merge_common,
@@ -103,6 +105,11 @@ def without_attention(steps: Sequence[Pass]) -> tuple[Pass, ...]:
 def without_tables(steps: Sequence[Pass]) -> tuple[Pass, ...]:
     """Functions stay layers, which an NPU computes; it has no tables of ours."""
     return tuple(step for step in steps if step not in (tabulate_functions, tabulate_products))
+
+
+def with_fed_rows(steps: Sequence[Pass]) -> tuple[Pass, ...]:
+    """Inputs are read as a whole, by the layers that compute them as they arrive."""
+    return tuple(narrow_fed_rows if step is narrow_rows else step for step in steps)
 
 
 def layers_with_recurrent(graph: Graph) -> int | None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.ir.hook_types import Border, RowWindow, padded_along
+from tinyml.ir.hook_types import Border, RowWindow, moved_along, padded_along
 from tinyml.ops.framework.reading import Builder, TfliteNode
 from tinyml.ops.framework.writing import OnnxWriter
 from tinyml.ops.shared.operands import numbers_from, present
@@ -79,6 +79,14 @@ class Convolution(Weighted):
 
     def with_padding(self, axis: int, before: int, after: int) -> Op:
         return replace(self, pads=padded_along(axis, self.pads, before, after))
+
+    def with_window(self, axis: int, window: RowWindow) -> Op | None:
+        return replace(
+            self,
+            strides=moved_along(axis, self.strides, window.stride),
+            dilations=moved_along(axis, self.dilations, window.dilation),
+            pads=padded_along(axis, self.pads, window.pad_top, window.pad_bottom),
+        )
 
     def at_one_position(self) -> Convolution:
         return replace(self, strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0))

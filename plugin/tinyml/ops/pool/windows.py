@@ -15,7 +15,7 @@ from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, Constraint, Layer, Op, Shape, Tensor
-from tinyml.ir.hook_types import RowWindow, padded_along
+from tinyml.ir.hook_types import RowWindow, moved_along, padded_along
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode
 from tinyml.ops.shared.axis_order import channels_first, channels_last
@@ -92,6 +92,16 @@ class Window(Op):
 
     def with_padding(self, axis: int, before: int, after: int) -> Op:
         return replace(self, pads=padded_along(axis, self.pads, before, after))
+
+    def with_window(self, axis: int, window: RowWindow) -> Op | None:
+        if self.ceil or len(self.kernel) != 2:
+            return None
+        return replace(
+            self,
+            strides=moved_along(axis, self.strides, window.stride),
+            dilations=moved_along(axis, self.dilations, window.dilation),
+            pads=padded_along(axis, self.pads, window.pad_top, window.pad_bottom),
+        )
 
     @property
     def taps(self) -> tuple[int, ...]:
