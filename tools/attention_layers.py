@@ -20,6 +20,8 @@ COUNT = 48
 """Of each type: more than the pieces of a kernel's code."""
 BIASED = 16
 """With a bias, on bytes."""
+MASKED = 24
+"""With a mask, on bytes: half of them at run time. Every third one has a bias as well."""
 BYTE = 0.05
 """The scale of queries, keys and values."""
 
@@ -87,6 +89,12 @@ def _biased(random: np.random.Generator) -> AttentionInt8:
     )
 
 
+def _masked(random: np.random.Generator, number: int) -> AttentionInt8:
+    """With a mask of a row for each query, for all heads."""
+    op = _biased(random) if number % 3 == 0 else _bytes(random)
+    return replace(op, by_table=True, mask_step=op.keys)
+
+
 def _drawn() -> Mapping[str, Attention | AttentionInt8]:
     random = np.random.default_rng(SEED)
     found: dict[str, Attention | AttentionInt8] = {}
@@ -94,7 +102,9 @@ def _drawn() -> Mapping[str, Attention | AttentionInt8]:
         found[f"attention_int8_{number}"] = _bytes(random)
         found[f"attention_float_{number}"] = _floats(random)
     random = np.random.default_rng(SEED + 1)
-    return found | {f"attention_biased_{number}": _biased(random) for number in range(BIASED)}
+    found |= {f"attention_biased_{number}": _biased(random) for number in range(BIASED)}
+    random = np.random.default_rng(SEED + 2)
+    return found | {f"attention_masked_{number}": _masked(random, number) for number in range(MASKED)}
 
 
 ATTENTION = _drawn()
@@ -106,9 +116,24 @@ def sketched(sketch: Sketch, op: Heads, copies: int) -> list[Tensor]:
     dtype, quant = (DType.FLOAT32, None) if float32 else (DType.INT8, Quant.per_tensor(BYTE, 3))
     heads, rows = op.heads, ((op.queries, op.q_step), (op.keys, op.k_step), (op.keys, op.v_step))
     operands: list[Tensor | None] = [sketch.input((heads, *shape), dtype, quant) for shape in rows]
-    if isinstance(op, AttentionInt8) and op.bias_starts:
-        added = Quant.per_tensor(op.scaled.scale * 0.4343658, -11)
-        values = np.random.default_rng(op.keys).integers(-128, 128, (heads, op.queries, op.keys))
-        operands += [None, None, sketch.constant(values, added, "int8")]
+    if isinstance(op, AttentionInt8) and (op.mask_step or op.bias_starts):
+        operands += [_mask(sketch, op) if op.mask_step else None, None]
+        operands += [_bias(sketch, op)] if op.bias_starts else []
     result = None if float32 else Quant.per_tensor(BYTE / 2, -7)
     return [sketch.add(op, *operands, quant=result) for _ in range(copies)]
+
+
+def _mask(sketch: Sketch, op: AttentionInt8) -> Tensor:
+    """At run time if there is an even number of queries; else it hides some keys of some queries."""
+    shape = (op.queries, op.keys)
+    if op.queries % 2 == 0:
+        return sketch.input(shape, DType.BOOL)
+    random = np.random.default_rng(op.keys)
+    seen = random.random(shape) < random.choice([0.3, 0.8, 1.0], (op.queries, 1))
+    seen[:, 0] = True  # by any query
+    return sketch.constant(seen, dtype="bool")
+
+
+def _bias(sketch: Sketch, op: AttentionInt8) -> Tensor:
+    values = np.random.default_rng(op.keys).integers(-128, 128, (op.heads, op.queries, op.keys))
+    return sketch.constant(values, Quant.per_tensor(op.scaled.scale * 0.4343658, -11), "int8")
