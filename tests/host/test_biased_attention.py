@@ -19,8 +19,7 @@ from tinyml.ir import DType, Layer, Quant, Tensor
 from tinyml.ir.constraints import operand_problem
 from tinyml.ops.attention.attention_int8 import AttentionInt8
 from tinyml.ops.attention.heads import BIAS, MASK
-from tinyml.pipeline import Compiled, Options, compile_model, program_of
-from tinyml.player.program import UnplayableError
+from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import quantize
 from tinyml.reference.session import answers
 from tinyml.settings.quantize_request import Request
@@ -76,15 +75,15 @@ def test_a_bias_is_added_inside(name: str, tmp_path: Path) -> None:
         assert float(np.abs(result - reference).max()) < 1.01 * step
 
 
-def test_players_refuse_it_by_name_and_play_its_parts(tmp_path: Path) -> None:
-    shape = FORMS["t5"]
+@pytest.mark.parametrize("name", ["t5", "shifted_windows", "an_input"])
+def test_players_play_it_as_one_layer(name: str, tmp_path: Path) -> None:
+    shape = FORMS[name]
     onnx.save(quantised(shape, tmp_path), tmp_path / "bytes.onnx")
     made = compile_model(tmp_path / "bytes.onnx", Options("m", "host"))
-    with pytest.raises(UnplayableError, match="attention on bytes with a bias"):
-        program_of(made)
-    image = data_pack.played(tmp_path / "bytes.onnx", Options(), PLAIN, Version(1, 0, 0, 0)).image
+    packed = data_pack.played(tmp_path / "bytes.onnx", Options(), PLAIN, Version(1, 0, 0, 0))
+    assert fused(packed.compiled)
     inputs = {word: array[0] for word, array in samples(shape, 1, 2).items()}
-    (found,) = harness.run_files(play_files(image.content, "host"), "host", [inputs]).outputs
+    (found,) = harness.run_files(play_files(packed.image.content, "host"), "host", [inputs]).outputs
     (wanted,) = harness.run_files(made.files, "host", [inputs]).outputs
     for name, expected in wanted.items():
         np.testing.assert_array_equal(found[name], expected)

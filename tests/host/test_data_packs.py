@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.chains import Chain
-from tinyml.base.errors import ConfigError, UnsupportedError
+from tinyml.base.errors import ConfigError
 from tinyml.cores.targets import find_target
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.run import run_files
@@ -23,7 +23,7 @@ from tinyml.player.choice import chosen, runs_on
 from tinyml.projects.cmake import calls
 from tinyml.projects.edit import remove_model
 from tinyml.projects.manifest import parse
-from tinyml.slots import container, data_pack, firmware
+from tinyml.slots import container, firmware
 from tinyml.slots.data import data_image
 from tinyml.slots.data_pack import pack_data
 from tinyml.slots.data_reading import read_data
@@ -259,27 +259,3 @@ def test_files_that_are_no_packs(pack: Path, tmp_path: Path) -> None:
     container.save(later, container.Pack({"quantum": images["plain"], **images}))
     assert played_on(later, "host").model.name == "model"
     assert main(["pack", str(later), "--show"]) == 0
-
-
-@pytest.mark.parametrize("playable", [True, False])
-def test_forms_of_a_model_are_tried_where_the_player_lacks_kernels(
-    playable: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The compiler has kernels for four bits, and for attention, that the player does not call."""
-    tried = []
-
-    def image_of(path: Path, options: Options, *rest: object) -> data_pack.Variant:
-        tried.append((options.attention_apart, options.byte_weights))
-        if not (playable and options.byte_weights):
-            raise UnsupportedError("the player does not call this kernel")
-        return made(path, options, *rest)  # type: ignore[arg-type]
-
-    made = data_pack._variant
-    monkeypatch.setattr(data_pack, "_variant", image_of)
-    if playable:
-        assert set(pack_data(DIGITS, Options(), (PLAIN,), Version(1))[0].images) == {"plain"}
-    else:
-        with pytest.raises(UnsupportedError, match="does not call"):
-            pack_data(DIGITS, Options(), (PLAIN,), Version(1))
-    forms = [(False, False), (False, True), (True, False), (True, True)]
-    assert tried == (forms[:2] if playable else forms)

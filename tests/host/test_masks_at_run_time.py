@@ -21,8 +21,7 @@ from tinyml.ir import Array
 from tinyml.ops.attention.attention import Attention
 from tinyml.ops.attention.attention_int8 import ALL, EARLIER, EVERY, MEAN, ONCE, ZEROS, AttentionInt8
 from tinyml.ops.attention.heads import BIAS, MASK
-from tinyml.pipeline import Compiled, Options, compile_model, program_of
-from tinyml.player.program import UnplayableError
+from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import quantize
 from tinyml.reference.session import answers
 from tinyml.settings.quantize_request import Request
@@ -364,16 +363,19 @@ def test_the_estimate_names_its_run(is_quantised: bool, says: bool, tmp_path: Pa
     assert (MOST_KEYS in errors_of(made)) == says
 
 
-def test_players_play_the_parts(tmp_path: Path) -> None:
-    """They have no attention on bytes whose mask arrives at run time."""
-    form = FORMS["integers"]
-    model = quantised(form, tmp_path)
+@pytest.mark.parametrize(
+    "name,in_bytes", [("integers", True), ("causal_before", True), ("causal_before", False)]
+)
+def test_players_play_it_as_one_layer(name: str, in_bytes: bool, tmp_path: Path) -> None:
+    form = FORMS[name]
+    model = quantised(form, tmp_path) if in_bytes else attention(form)
+    onnx.save(model, tmp_path / "given.onnx")
+    packed = data_pack.played(tmp_path / "given.onnx", Options(), PLAIN, Version(1, 0, 0, 0))
+    kind = AttentionInt8 if in_bytes else Attention
+    assert any(isinstance(layer.op, kind) for layer in packed.compiled.graph.layers())
     made = compiled(model, tmp_path)
-    with pytest.raises(UnplayableError, match="attention on bytes whose mask arrives at run time"):
-        program_of(made)
-    image = data_pack.played(tmp_path / "model.onnx", Options(), PLAIN, Version(1, 0, 0, 0)).image
     given = {name: array[0] for name, array in samples(form, 1, 2).items()}
-    (found,) = harness.run_files(play_files(image.content, "host"), "host", [given]).outputs
-    (wanted,) = answers(model, given)
-    (y,) = found.values()
-    assert float(np.abs(y - wanted).max()) < 1.01 * float(np.min(np.diff(np.unique(wanted))))
+    (found,) = harness.run_files(play_files(packed.image.content, "host"), "host", [given]).outputs
+    (wanted,) = harness.run_files(made.files, "host", [given]).outputs
+    for name, expected in wanted.items():
+        np.testing.assert_array_equal(found[name], expected)

@@ -9,7 +9,7 @@ from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable
 
 
-def _attention(number: int, name: str, record: Layout, operands: int, play: str) -> Playable:
+def _attention(number: int, name: str, record: Layout, operands: int, play: str, *sources: str) -> Playable:
     return Playable(
         number,
         f"tinyml_{name}",
@@ -18,8 +18,13 @@ def _attention(number: int, name: str, record: Layout, operands: int, play: str)
         f"tinyml_play_{play}",
         f"tinyml_check_{name}",
         "tinyml/attention.h",
-        (f"attention/{name}.c", "player/play_attention.c"),
+        (f"attention/{name}.c", "player/play_attention.c", *sources),
     )
+
+
+def _biased(number: int, name: str, record: Layout, play: str) -> Playable:
+    """With a bias and perhaps a mask; on int8 also with a mask alone."""
+    return _attention(number, name, record, 7, play, "player/play_attention_biased.c")
 
 
 ALL = (
@@ -37,4 +42,9 @@ ALL = (
         ("attention/attention_masked_s8.c", "player/play_attention.c"),
     ),
     _attention(326, "attention_mve_s8", records.ATTENTION_S8, 5, "attention_s8"),
+    *(
+        _biased(number, f"attention_biased{variant}_s8", records.ATTENTION_BIASED_S8, "attention_biased_s8")
+        for number, variant in ((335, ""), (336, "_dsp"), (337, "_mve"))
+    ),
+    _biased(338, "attention_biased_f32", records.ATTENTION_BIASED_F32, "attention_biased_f32"),
 )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import short
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
-from tinyml.ir import Graph, Tensor
+from tinyml.ir import Graph, Layer, Tensor
 from tinyml.ir.branches import Literal, conditions_of
 from tinyml.ir.interpreter import initial_state
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
-from tinyml.ops.framework.kernel import Record, Table, Tables, input_parameter, output_parameter
+from tinyml.ops.framework.kernel import Kernel, Record, Table, Tables, input_parameter, output_parameter
 from tinyml.ops.framework.play_sheet import NotPlayableError, PlaySheet
 from tinyml.ops.framework.program import Call, Memory, Operand, Step, add, calls_of
 from tinyml.ops.framework.sheet import LayerCall
@@ -41,12 +42,30 @@ class Program:
         yield from calls_of((*self.reset, *self.run))
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A layer that the player has no kernel for; in the body of a loop, ``outer`` is the loop."""
+
+    outer: Layer
+    layer: Layer
+    kernel: Kernel[Any]
+    reason: str
+
+
 class UnplayableError(UnsupportedError):
     """A model has layers that the player has no kernel for."""
 
-    def __init__(self, message: str, hint: str, layers: tuple[str, ...]) -> None:
-        super().__init__(message, hint)
-        self.layers = layers
+    def __init__(self, refused: Sequence[Refused]) -> None:
+        lines = (f"  {one.outer.op.label()} {short(one.outer.name)!r}: {one.reason}" for one in refused)
+        super().__init__(
+            "the player has no kernel for these layers:\n" + "\n".join(dict.fromkeys(lines)),
+            "compile the model into the firmware, or pack it for a slot with code",
+        )
+        self.refused = tuple(refused)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        return tuple(one.outer.name for one in self.refused)
 
 
 def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target) -> Program:
@@ -59,8 +78,7 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     places = _Places(graph, plan)
     tables = Tables()
     run: list[Step] = []
-    problems: list[str] = []
-    refused: list[str] = []
+    refused: list[Refused] = []
     conditions = conditions_of(graph)
     for step, (chosen, prefix) in enumerate(
         zip(selected, layer_names(name, [s.layer for s in selected]), strict=True)
@@ -70,14 +88,10 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
         try:
             add(run, _layer(step, chosen, prefix, places, target, tables, conditions[step]))
         except NotPlayableError as error:
-            refused.append(chosen.layer.name)
-            problems.append(f"  {chosen.layer.op.label()} {short(chosen.layer.name)!r}: {error.message}")
-    if problems:
-        raise UnplayableError(
-            "the player has no kernel for these layers:\n" + "\n".join(dict.fromkeys(problems)),
-            "compile the model into the firmware, or pack it for a slot with code",
-            tuple(refused),
-        )
+            layer, kernel = error.inside or (chosen.layer, chosen.kernel)
+            refused.append(Refused(chosen.layer, layer, kernel, error.message))
+    if refused:
+        raise UnplayableError(refused)
     run += places.updates()
     reset = list(places.first_values(tables))
     return Program(run, reset, tuple(tables))
@@ -148,7 +162,9 @@ class _LayerSheet(PlaySheet):
                 )
             except NotPlayableError as error:
                 layer = f"{chosen.layer.op.label()} {short(chosen.layer.name)!r}"
-                raise NotPlayableError(f"in its body, {layer}: {error.message}") from None
+                problem = NotPlayableError(f"in its body, {layer}: {error.message}")
+                problem.inside = error.inside or (chosen.layer, chosen.kernel)
+                raise problem from None
         return []
 
 

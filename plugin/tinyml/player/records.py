@@ -350,10 +350,25 @@ ATTENTION_S8 = Layout(
 ATTENTION_MASKED_S8 = Layout(
     (*(member.replace(".", ".all.", 1) for member in ATTENTION_S8.members), "I* .visible")
 )
+ATTENTION_BIASED_S8 = Layout(
+    (
+        *(member.replace(".", ".all.", 1) for member in ATTENTION_S8.members),
+        *("I* .mask.starts", "i .mask.step"),
+        *("B .mask.inverted", "B .mask.blind", "B .mask.blind_keys", "x"),
+        *("I* .bias.starts", "i .bias.step", "i .bias.score_factor", "i .bias.value_factor"),
+        *("i .bias.offset", "i .bias.shift"),
+    )
+)
 ATTENTION_F32 = Layout(
     (
         *(*_HEADS, "f .scale", "f .softcap", "I* .mask_starts", "i .mask_step", "f .low"),
         *("H .empty", "H .hides"),
+    )
+)
+ATTENTION_BIASED_F32 = Layout(
+    (
+        *(member.replace(".", ".all.", 1) for member in ATTENTION_F32.members),
+        *("I* .bias_starts", "i .bias_step", "f .later", "H .later_replaces", "2x"),
     )
 )
 _HOW = ("H .how.bytes", "H .how.type", "H .how.index", "H .how.function")

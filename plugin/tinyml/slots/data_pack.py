@@ -10,7 +10,9 @@ from pathlib import Path
 
 from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
+from tinyml.ops.attention.heads import Heads
 from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.player.program import Refused, UnplayableError
 from tinyml.slots import image
 from tinyml.slots.container import Pack
 from tinyml.slots.data import DataImage, data_image
@@ -39,19 +41,40 @@ def played(
     path: Path, options: Options, family: Family, version: Version, key: image.Key | None = None
 ) -> Variant:
     """In the first form that the player has kernels for: it has fewer for weights of four bits than the
-    compiler, and none for attention with some masks and biases, whose parts it has."""
-    chosen = replace(options, target=family.target, kernels="portable")
-    *forms, last = (
-        replace(chosen, attention_apart=apart, byte_weights=in_bytes)
-        for apart in (False, True)
-        for in_bytes in (False, True)
-    )
-    for form in forms:
+    compiler, and none for attention whose number of keys is computed, but kernels for its parts.
+
+    Another form is compiled only if it may help every layer that is refused. Layers that no form helps are
+    named, and no others; else those of the form that has the fewest.
+    """
+    form = replace(options, target=family.target, kernels="portable")
+    fewest: UnplayableError | None = None
+    while True:
         try:
             return _variant(path, form, family, version, key)
+        except UnplayableError as error:
+            hopeless = [one for one in error.refused if _helped(one, form) == form]
+            if hopeless and fewest is None:
+                raise UnplayableError(hopeless) from None
+            if fewest is None or len(error.refused) < len(fewest.refused):
+                fewest = error
+            if hopeless:
+                raise fewest from None
+            for one in error.refused:
+                form = _helped(one, form)
         except UnsupportedError:
-            continue
-    return _variant(path, last, family, version, key)
+            if fewest is None:
+                raise
+            raise fewest from None
+
+
+def _helped(refused: Refused, form: Options) -> Options:
+    """The form in which a refused layer may have another kernel or be other layers; if none, the same."""
+    small = refused.kernel.weight_bits < 8 or refused.kernel.weights_are_float16
+    return replace(
+        form,
+        byte_weights=form.byte_weights or small,
+        attention_apart=form.attention_apart or isinstance(refused.layer.op, Heads),
+    )
 
 
 def pack_data(

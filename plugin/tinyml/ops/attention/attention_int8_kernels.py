@@ -14,7 +14,7 @@ import numpy as np
 from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
-from tinyml.ops.attention import attention_work
+from tinyml.ops.attention import attention_play, attention_work
 from tinyml.ops.attention.attention_int8 import EVERY, ONCE, AttentionInt8, factors, has_form, sum_in_one_step
 from tinyml.ops.attention.attention_sheet import call, places, structure
 from tinyml.ops.attention.heads import BIAS, MASK, POSITION, K, Q, V
@@ -62,6 +62,7 @@ class AttentionBytes(Kernel[AttentionInt8]):
     sources = ("attention/attention_s8.c",)
     constraints: ClassVar[tuple[Constraint, ...]] = (has_form, plain)
     function: ClassVar[str] = name
+    played_by: ClassVar[str] = "tinyml_attention_biased_s8"  # with a bias, or a mask that arrives at run time
 
     def functions(self, layer: Layer[AttentionInt8]) -> tuple[str, ...]:
         return (self.function,)
@@ -104,15 +105,19 @@ class AttentionBytes(Kernel[AttentionInt8]):
     def play(self, layer: Layer[AttentionInt8], sheet: Sheet) -> None:
         if layer.has_input(POSITION):
             raise NotPlayableError("the player has no attention whose number of keys is computed")
-        if layer.has_input(BIAS):
-            raise NotPlayableError("the player has no attention on bytes with a bias")
-        if given(layer):
-            raise NotPlayableError("the player has no attention on bytes whose mask arrives at run time")
         members = self._members(layer, sheet)
         if layer.op.by_table:
             numerator = layer.op.plan.numerator
             members |= {".numerator": numerator & 0xFFFFFFFF, ".numerator_high": numerator >> 32}
         operands = (sheet.x(Q), sheet.x(K), sheet.x(V), sheet.y(), sheet.scratch)
+        if layer.has_input(BIAS) or given(layer):
+            members = places(layer.op, sheet) | members
+            mask = self._mask(layer, sheet) if layer.has_input(MASK) else {}
+            bias = self._bias(layer, sheet) if layer.has_input(BIAS) else {}
+            noted, added = attention_play.added(mask, bias)
+            noted |= {f".all{name}": value for name, value in members.items()}
+            sheet.note(self.played_by, noted, *operands, *added)
+            return
         for noted in self._noted(layer, sheet, members):
             sheet.note(self.function, noted, *operands)
 
@@ -231,6 +236,7 @@ class AttentionDsp(AttentionBytes):
 
     name = "tinyml_attention_dsp_s8"
     function = name
+    played_by = "tinyml_attention_biased_dsp_s8"
     sources = ("attention/attention_dsp_s8.c",)
     constraints = (has_form, fours, pairs, plain)
 
@@ -267,6 +273,7 @@ class AttentionMve(AttentionBytes):
 
     name = "tinyml_attention_mve_s8"
     function = name
+    played_by = "tinyml_attention_biased_mve_s8"
     sources = ("attention/attention_mve_s8.c",)
     constraints = (has_form, plain)
 

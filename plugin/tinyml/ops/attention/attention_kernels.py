@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -66,7 +67,13 @@ class AttentionFloat(Kernel[Attention]):
         }
         members.pop(".inverted", None)
         mask = sheet.x(MASK) if layer.has_input(MASK) else "NULL"
-        sheet.note(self.name, members, sheet.x(Q), sheet.x(K), sheet.x(V), mask, sheet.y(), sheet.scratch)
+        operands = (sheet.x(Q), sheet.x(K), sheet.x(V), mask, sheet.y(), sheet.scratch)
+        self._noted(layer, sheet, members, operands)
+
+    def _noted(
+        self, layer: Layer[Attention], sheet: Sheet, members: dict[str, object], operands: Sequence[str]
+    ) -> None:
+        sheet.note(self.function, members, *operands)
 
     def _members(self, layer: Layer[Attention], sheet: Sheet) -> dict[str, object]:
         op = layer.op
@@ -99,12 +106,21 @@ class AttentionBiased(AttentionFloat):
     sources = ("attention/attention_biased_f32.c",)
     constraints = (biased,)
 
-    def play(self, layer: Layer[Attention], sheet: Sheet) -> None:
-        if layer.has_input(BIAS):
-            raise NotPlayableError("the player has no attention with a bias besides a mask")
-        raise NotPlayableError("the player has no attention with a mask besides a limit of later keys")
-
     def _bias(self, layer: Layer[Attention], sheet: Sheet) -> list[str]:
+        structure(sheet, "const struct tinyml_attention_bias bias", self._added(layer, sheet))
+        return ["&bias"]
+
+    def _noted(
+        self, layer: Layer[Attention], sheet: Sheet, members: dict[str, object], operands: Sequence[str]
+    ) -> None:
+        added = self._added(layer, sheet)
+        bias = str(added.pop(".values", "NULL"))
+        noted = {f".all{name}": value for name, value in members.items()}
+        noted |= {f".bias_{name[1:]}": added.pop(name) for name in (".starts", ".step") if name in added}
+        sheet.note(self.function, noted | added, *operands, bias)
+
+    def _added(self, layer: Layer[Attention], sheet: Sheet) -> dict[str, object]:
+        """What is added to scores."""
         op = layer.op
         members: dict[str, object] = {}
         if layer.has_input(BIAS):
@@ -118,8 +134,7 @@ class AttentionBiased(AttentionFloat):
             members[".later"] = sheet.number(op.later)
         if op.later_replaces:
             members[".later_replaces"] = "true"
-        structure(sheet, "const struct tinyml_attention_bias bias", members)
-        return ["&bias"]
+        return members
 
 
 def _hides(layer: Layer[Attention]) -> bool:

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
+from typing import Any
 
 from tinyml.base.errors import UnsupportedError
 from tinyml.base.lazy_dataclass import dataclass
-from tinyml.ops.framework.kernel import Record, Sheet
+from tinyml.ir import Layer
+from tinyml.ops.framework.kernel import Kernel, Record, Sheet
 from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
 
 ELEMENT_BYTES = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "int32_t": 4, "float": 4, "void": 1}
@@ -20,7 +22,12 @@ POINTER = "&tinyml_"  # how the name of a loop of a kernel begins, as an argumen
 
 
 class NotPlayableError(UnsupportedError):
-    """A layer that is written as C of its own, not as a call."""
+    """A layer that is written as C of its own, not as a call.
+
+    ``inside``: the layer in the body of a loop and its kernel, if it is that layer.
+    """
+
+    inside: tuple[Layer, Kernel[Any]] | None = None
 
 
 @dataclass

@@ -7,7 +7,7 @@
 
 #include <tinyml/attention.h>
 
-#include "nest.h"
+#include "attention_calls.h"
 
 enum { Q, K, V, Y, SCRATCH };                              /* operands of int8 */
 enum { MASK = 3, Y_F32 = 4, SCRATCH_F32 = 5 };             /* and of float, from the fourth on */
@@ -31,7 +31,7 @@ static struct tinyml_heads play_attention_heads(const struct tinyml_play *play,
 	};
 }
 
-static struct tinyml_attention_s8 play_attention_all(const struct tinyml_play *play)
+struct tinyml_attention_s8 tinyml_play_attention_all(const struct tinyml_play *play)
 {
 	const struct tinyml_play_attention_s8 *r = play->record;
 
@@ -56,7 +56,7 @@ static struct tinyml_attention_s8 play_attention_all(const struct tinyml_play *p
 	};
 }
 
-static struct tinyml_attention_bytes play_attention_tensors(const struct tinyml_play *play)
+struct tinyml_attention_bytes tinyml_play_attention_bytes(const struct tinyml_play *play)
 {
 	return (struct tinyml_attention_bytes){
 		.q = play->operand[Q],
@@ -71,8 +71,8 @@ void tinyml_play_attention_s8(const struct tinyml_play *play)
 {
 	typedef void kernel(const struct tinyml_attention_s8 *,
 			    const struct tinyml_attention_bytes *);
-	const struct tinyml_attention_s8 p = play_attention_all(play);
-	const struct tinyml_attention_bytes t = play_attention_tensors(play);
+	const struct tinyml_attention_s8 p = tinyml_play_attention_all(play);
+	const struct tinyml_attention_bytes t = tinyml_play_attention_bytes(play);
 
 	((kernel *)play->kernel->function)(&p, &t);
 }
@@ -83,8 +83,8 @@ void tinyml_play_attention_masked_s8(const struct tinyml_play *play)
 			    const struct tinyml_attention_mask *,
 			    const struct tinyml_attention_bytes *);
 	const struct tinyml_play_attention_masked_s8 *r = play->record;
-	const struct tinyml_attention_s8 p = play_attention_all(play);
-	const struct tinyml_attention_bytes t = play_attention_tensors(play);
+	const struct tinyml_attention_s8 p = tinyml_play_attention_all(play);
+	const struct tinyml_attention_bytes t = tinyml_play_attention_bytes(play);
 	const struct tinyml_attention_mask mask = {
 		.visible = tinyml_play_table(play, r->visible),
 		.step = p.at.keys,
@@ -93,12 +93,11 @@ void tinyml_play_attention_masked_s8(const struct tinyml_play *play)
 	((kernel *)play->kernel->function)(&p, &mask, &t);
 }
 
-void tinyml_play_attention_f32(const struct tinyml_play *play)
+struct tinyml_attention_f32 tinyml_play_attention_all_f32(const struct tinyml_play *play)
 {
-	typedef void kernel(const struct tinyml_attention_f32 *,
-			    const struct tinyml_attention_floats *);
 	const struct tinyml_play_attention_f32 *r = play->record;
-	const struct tinyml_attention_f32 p = {
+
+	return (struct tinyml_attention_f32){
 		.at = play_attention_heads(play, &r->at),
 		.scale = r->scale,
 		.softcap = r->softcap,
@@ -108,7 +107,13 @@ void tinyml_play_attention_f32(const struct tinyml_play *play)
 		.inverted = r->hides == 2u,
 		.low = r->low,
 	};
-	const struct tinyml_attention_floats t = {
+}
+
+struct tinyml_attention_floats tinyml_play_attention_floats(const struct tinyml_play *play)
+{
+	const struct tinyml_play_attention_f32 *r = play->record;
+
+	return (struct tinyml_attention_floats){
 		.q = play->operand[Q],
 		.k = play->operand[K],
 		.v = play->operand[V],
@@ -117,6 +122,14 @@ void tinyml_play_attention_f32(const struct tinyml_play *play)
 		.y = play->operand[Y_F32],
 		.scratch = play->operand[SCRATCH_F32],
 	};
+}
+
+void tinyml_play_attention_f32(const struct tinyml_play *play)
+{
+	typedef void kernel(const struct tinyml_attention_f32 *,
+			    const struct tinyml_attention_floats *);
+	const struct tinyml_attention_f32 p = tinyml_play_attention_all_f32(play);
+	const struct tinyml_attention_floats t = tinyml_play_attention_floats(play);
 
 	((kernel *)play->kernel->function)(&p, &t);
 }
@@ -238,13 +251,19 @@ static uint32_t play_attention_bytes(struct tinyml_check *check, uint32_t scratc
 	return work;
 }
 
-uint32_t tinyml_check_attention_s8(struct tinyml_check *check)
+uint32_t tinyml_check_attention_rows(struct tinyml_check *check, uint32_t more)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
 	const uint32_t rows = tinyml_check_plus(tinyml_check_times((uint32_t)r->at.values, 4),
 						tinyml_check_times((uint32_t)r->at.depth, 2));
 
-	return play_attention_bytes(check, tinyml_check_plus(rows, (uint32_t)r->at.keys));
+	return play_attention_bytes(
+		check, tinyml_check_plus(tinyml_check_plus(rows, (uint32_t)r->at.keys), more));
+}
+
+uint32_t tinyml_check_attention_s8(struct tinyml_check *check)
+{
+	return tinyml_check_attention_rows(check, 0);
 }
 
 /* The keys that query `query` sees of those that `past` leaves it. */
@@ -286,7 +305,7 @@ static uint32_t play_attention_transposed(const struct tinyml_play_heads *at, ui
 	return tinyml_check_plus(rows, tinyml_check_times((uint32_t)at->values, keys));
 }
 
-uint32_t tinyml_check_attention_dsp_s8(struct tinyml_check *check)
+uint32_t tinyml_check_attention_pairs(struct tinyml_check *check, uint32_t more)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
 	const uint32_t depth = (uint32_t)r->at.depth;
@@ -295,44 +314,59 @@ uint32_t tinyml_check_attention_dsp_s8(struct tinyml_check *check)
 	const uint32_t rows = tinyml_check_plus(columns, tinyml_check_times(keys, 2));
 
 	tinyml_check_that(check, depth % 4u == 0u);
-	return play_attention_bytes(check, play_attention_transposed(&r->at, keys, rows));
+	return play_attention_bytes(
+		check, play_attention_transposed(&r->at, keys, tinyml_check_plus(rows, more)));
 }
 
-uint32_t tinyml_check_attention_mve_s8(struct tinyml_check *check)
+uint32_t tinyml_check_attention_dsp_s8(struct tinyml_check *check)
+{
+	return tinyml_check_attention_pairs(check, 0);
+}
+
+uint32_t tinyml_check_attention_vectors(struct tinyml_check *check, uint32_t more)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
 	const uint32_t keys = ((uint32_t)r->at.keys + 15u) & ~15u;
 	const uint32_t sums =
 		tinyml_check_times(tinyml_check_plus(keys, (uint32_t)r->at.values), 4);
+	const uint32_t rows = tinyml_check_plus(sums, keys);
 
 	return play_attention_bytes(
-		check, play_attention_transposed(&r->at, keys, tinyml_check_plus(sums, keys)));
+		check, play_attention_transposed(&r->at, keys, tinyml_check_plus(rows, more)));
+}
+
+uint32_t tinyml_check_attention_mve_s8(struct tinyml_check *check)
+{
+	return tinyml_check_attention_vectors(check, 0);
+}
+
+void tinyml_check_attention_keys(struct tinyml_check *check, const struct tinyml_play_heads *at,
+				 uint32_t operand, uint32_t starts, int32_t step, uint32_t size)
+{
+	uint32_t last = 0;
+
+	tinyml_check_that(check, step >= 0);
+	if (starts != 0u && !check->wrong) {
+		tinyml_check_constants(check, starts, (uint32_t)at->heads * 4u, 4);
+		last = check->wrong ? 0u : play_attention_last(check, starts, at->heads, 0, 1);
+	}
+	if (!check->wrong && !tinyml_check_nothing(check, operand)) {
+		tinyml_check_reads(check, operand,
+				   play_attention_end(last, at->queries, step, at->keys, size),
+				   size);
+	}
 }
 
 uint32_t tinyml_check_attention_f32(struct tinyml_check *check)
 {
 	const struct tinyml_play_attention_f32 *r = check->record;
 	const uint32_t work = play_attention_rows(check, &r->at, 4, Y_F32);
-	const uint32_t size = r->hides != 0u ? 1u : 4u;
-	uint32_t last = 0;
 
-	tinyml_check_that(check, r->mask_step >= 0);
 	if (check->wrong) {
 		return 0;
 	}
 	tinyml_check_writes(check, SCRATCH_F32, tinyml_check_times((uint32_t)r->at.keys, 4), 4);
-	if (r->mask_starts != 0u) {
-		tinyml_check_constants(check, r->mask_starts, (uint32_t)r->at.heads * 4u, 4);
-		if (check->wrong) {
-			return 0;
-		}
-		last = play_attention_last(check, r->mask_starts, r->at.heads, 0, 1);
-	}
-	if (!tinyml_check_nothing(check, MASK)) {
-		tinyml_check_reads(
-			check, MASK,
-			play_attention_end(last, r->at.queries, r->mask_step, r->at.keys, size),
-			size);
-	}
+	tinyml_check_attention_keys(check, &r->at, MASK, r->mask_starts, r->mask_step,
+				    r->hides != 0u ? 1u : 4u);
 	return work;
 }

@@ -55,6 +55,33 @@ struct tinyml_play_attention_masked_s8 {
 	uint32_t visible; /* a byte for each query and key */
 };
 
+/** struct tinyml_attention_mask: its bytes are an operand. */
+struct tinyml_play_attention_mask {
+	uint32_t starts; /* 0: all heads see the same keys */
+	int32_t step;
+	uint8_t inverted;
+	uint8_t blind;
+	uint8_t blind_keys;
+	uint8_t unused;
+};
+
+/** struct tinyml_attention_s8_bias: its values are an operand. */
+struct tinyml_play_attention_bias {
+	uint32_t starts; /* 0: the same is added in all heads */
+	int32_t step;
+	int32_t score_factor;
+	int32_t value_factor;
+	int32_t offset;
+	int32_t shift;
+};
+
+/** The same operands, then mask and bias, each of which may be nothing. */
+struct tinyml_play_attention_biased_s8 {
+	struct tinyml_play_attention_s8 all;
+	struct tinyml_play_attention_mask mask;
+	struct tinyml_play_attention_bias bias;
+};
+
 /** Operands: q, k, v, mask, y, scratch. */
 struct tinyml_play_attention_f32 {
 	struct tinyml_play_heads at;
@@ -67,16 +94,32 @@ struct tinyml_play_attention_f32 {
 	uint16_t hides; /* the mask is bool: whether a key is (1) visible, (2) hidden */
 };
 
+/** The same operands, then the bias, or nothing. */
+struct tinyml_play_attention_biased_f32 {
+	struct tinyml_play_attention_f32 all;
+	uint32_t bias_starts;
+	int32_t bias_step;
+	float later;
+	uint16_t later_replaces;
+	uint16_t unused;
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_attention_s8(const struct tinyml_play *play);
 void tinyml_play_attention_masked_s8(const struct tinyml_play *play);
+void tinyml_play_attention_biased_s8(const struct tinyml_play *play);
 void tinyml_play_attention_f32(const struct tinyml_play *play);
+void tinyml_play_attention_biased_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_attention_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_masked_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_dsp_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_mve_s8(struct tinyml_check *check);
+uint32_t tinyml_check_attention_biased_s8(struct tinyml_check *check);
+uint32_t tinyml_check_attention_biased_dsp_s8(struct tinyml_check *check);
+uint32_t tinyml_check_attention_biased_mve_s8(struct tinyml_check *check);
 uint32_t tinyml_check_attention_f32(struct tinyml_check *check);
+uint32_t tinyml_check_attention_biased_f32(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }
