@@ -17,8 +17,11 @@ from tinyml.ir.interpreter import interpret
 from tinyml.memory import placement
 from tinyml.memory.bands.banded import HEIGHT, WIDTH, Banded
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.quantization.quantize import Quantize
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.pipeline import Options, compile_graph
 
 CHECKED = harness.Options(check_arena=True)
@@ -79,6 +82,28 @@ def test_channels_first(machine: str, extents: tuple[int, int]) -> None:
     options = Options(target=harness.find_machine(machine).target.name, io="rows", optimize="ram")
     compiled = compile_graph(graph, "fed", Provenance("fed", "0" * 64, ""), options)
     assert compiled.summary["rows"]["axes"] == [0, 2, 3, 1]
+    result = harness.run_files(compiled.files, machine, samples, options=CHECKED)
+    for found, expected in zip(result.outputs, interpret(graph, samples), strict=True):
+        np.testing.assert_array_equal(found[graph.outputs[0]], expected[graph.outputs[0]])
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m0", "qemu-cortex-m4", "qemu-cortex-m55"])
+def test_rows_that_are_prepared_first(machine: str) -> None:
+    """16-bit samples of three axes, normalised by channel, quantised twice."""
+    sketch, quant = Sketch(2), Quant.per_tensor(0.04, -5)
+    x = sketch.input((1, 1, 60, 3), DType.INT16)
+    y = sketch.add(Cast(DType.FLOAT32), x)
+    y = sketch.add(Binary("mul"), y, sketch.constant(np.float32(1 / 8192)))
+    y = sketch.add(Binary("sub"), y, sketch.constant([0.25, 0.5, 0.75]))
+    y = sketch.add(Quantize(DType.INT8, Quant.per_tensor(0.03, 3)), y)
+    y = sketch.add(Requantize(True), y, quant=quant)
+    y = sketch.add(
+        Conv((1, 2), pads=(0, 2, 0, 2)), y, sketch.weights((8, 1, 5, 3)), sketch.bias(8), quant=quant
+    )
+    graph, samples = sketch.graph(y), [sketch.sample() for _ in range(2)]
+    options = Options(target=harness.find_machine(machine).target.name, io="rows")
+    compiled = compile_graph(graph, "fed", Provenance("fed", "0" * 64, ""), options)
+    assert compiled.selected[0].layer.op.label() == "arrival_cast_mul_sub_quantize_requantize_conv"
     result = harness.run_files(compiled.files, machine, samples, options=CHECKED)
     for found, expected in zip(result.outputs, interpret(graph, samples), strict=True):
         np.testing.assert_array_equal(found[graph.outputs[0]], expected[graph.outputs[0]])

@@ -126,7 +126,7 @@ class Banded(Op):
         return (last.input(0) if self.ends_in_sums(layer) else last.output).shape[self.axis]
 
     def bands(self, layer: Layer) -> Bands | None:
-        found = [row_window(part, self.axis) for part in self.layers(layer)]
+        found = [row_window(part, self.axis, self.by_rows) for part in self.layers(layer)]
         windows = [window for window in found if window is not None]
         if len(windows) < len(found):
             return None
@@ -162,18 +162,32 @@ def divided_axis(shapes: Iterable[Shape]) -> int:
     return WIDTH if all(shape[HEIGHT] == 1 for shape in shapes) else HEIGHT
 
 
-def row_window(layer: Layer, axis: int | None = None) -> RowWindow | None:
+def row_window(layer: Layer, axis: int | None = None, arrives: bool = False) -> RowWindow | None:
     """How an operator moves along the rows of its input; None if it does not.
 
-    ``axis`` None: the axis that bands of this operator alone would divide.
+    ``axis`` None: the axis that bands of this operator alone would divide. ``arrives``: in a chain that
+    starts with rows as they arrive, which element-wise operators may prepare.
     """
     x, y = layer.input(0), layer.output
     if len(x.shape) != 4 or len(y.shape) != 4 or x.shape[0] != 1 or len(layer.outputs) != 1:
         return None
+    axis = axis or divided_axis([x.shape, y.shape])
     variable = [t for t in layer.inputs if t is not None and not t.is_constant]
-    if len(variable) > 1 and len(layer.inputs) != 2:
-        return None
-    return layer.op.row_window(layer, axis or divided_axis([x.shape, y.shape]))
+    found = layer.op.row_window(layer, axis) if len(variable) == 1 or len(layer.inputs) == 2 else None
+    if found is None and arrives and len(variable) == 1 and _by_elements(layer, axis):
+        return RowWindow.row_by_row(y.shape[axis])
+    return found
+
+
+def _by_elements(layer: Layer, axis: int) -> bool:
+    """Whether an operator does the same to every row of its first operand; other operands are constant."""
+    x, y = layer.input(0), layer.output
+    if not layer.op.elementwise or x.is_constant or x.shape != y.shape:
+        return False
+    others = [t for t in layer.inputs[1:] if t is not None]
+    per_row = [t.quant is not None and t.quant.axis == axis for t in (x, y)]
+    behind = len(y.shape) - axis  # operands are aligned at their last axes
+    return not any(per_row) and all(len(t.shape) < behind or t.shape[-behind] == 1 for t in others)
 
 
 def joins_two(layer: Layer) -> bool:

@@ -41,8 +41,8 @@ from tinyml.settings.optimize import BALANCED_CHAINING, GOALS, Chaining, Goal
 
 FEASIBLE = (
     "rows can be fed to a model with one input, an image or the steps of a sequence with a batch of 1, that "
-    "a convolution or a pool reads first, or a table or a quantisation before them; compile other models "
-    "without `rows`"
+    "a convolution or a pool reads first, perhaps after element-wise layers with constants for the channels; "
+    "compile other models without `rows`"
 )
 
 MOVED = (
@@ -87,8 +87,10 @@ def _moved_first(graph: Graph) -> Graph:
         if _is_move(graph, first):
             name = result
         elif _is_scalar(graph, first) and len(after) == 1 and _is_move(graph, after[0]):
-            graph = _swapped(graph, first, after[0])
-            name = graph.inputs[0]
+            swapped = _swapped(graph, first, after[0])
+            if swapped is None:
+                break
+            graph, name = swapped, graph.inputs[0]
         elif _is_scalar(graph, first):
             name = result
         else:
@@ -107,25 +109,58 @@ def _moves(graph: Graph) -> list[Node]:
 
 
 def _is_scalar(graph: Graph, node: Node) -> bool:
-    """Whether a layer does the same to every element of its only operand."""
-    if not node.op.elementwise or len(node.inputs) != 1 or len(node.outputs) != 1:
+    """Whether a layer does the same to every element of its first operand, or of each channel.
+
+    Other operands are constants with several values along one axis at most.
+    """
+    x = graph.tensors[node.inputs[0]] if node.inputs else None
+    if not node.op.elementwise or x is None or x.is_constant or len(node.outputs) != 1:
         return False
-    tensors = [graph.tensors[name] for name in (*node.inputs, *node.outputs)]
-    return node.outputs[0] not in graph.kept() and not any(map(_per_channel, tensors))
+    y = graph.tensors[node.outputs[0]]
+    if x.shape != y.shape or y.name in graph.kept() or _per_channel(x) or _per_channel(y):
+        return False
+    others = [graph.tensors.get(name) for name in node.inputs[1:]]
+    return all(
+        t is not None
+        and t.is_constant
+        and not _per_channel(t)
+        and len(t.shape) <= len(x.shape)
+        and sum(extent > 1 for extent in t.shape) <= 1
+        for t in others
+    )
 
 
 def _per_channel(tensor: Tensor) -> bool:
     return tensor.quant is not None and tensor.quant.per_channel
 
 
-def _swapped(graph: Graph, first: Node, reshape: Node) -> Graph:
-    """The reshape or transpose after an element-wise layer before it."""
-    x, y = graph.tensors[first.inputs[0]], graph.tensors[reshape.outputs[0]]
+def _swapped(graph: Graph, first: Node, move: Node) -> Graph | None:
+    """The reshape or transpose after an element-wise layer before it; None if a constant cannot follow."""
+    x, y = graph.tensors[first.inputs[0]], graph.tensors[move.outputs[0]]
     shaped = replace(x, name=_unused(graph, f"{x.name}/shaped"), shape=y.shape)
-    before = replace(reshape, inputs=first.inputs, outputs=(shaped.name,))
-    after = replace(first, inputs=(shaped.name,), outputs=(y.name,))
+    constants: list[Tensor] = []
+    for name in first.inputs[1:]:
+        follows = _following(graph, graph.tensors[name], move)
+        if follows is None:
+            return None
+        constants.append(replace(follows, name=_unused(graph, f"{name}/shaped")))
+    before = replace(move, inputs=(x.name,), outputs=(shaped.name,))
+    after = replace(first, inputs=(shaped.name, *(t.name for t in constants)), outputs=(y.name,))
     nodes = [other for node in graph.nodes for other in ([before, after] if node is first else [node])]
-    return graph.with_nodes([node for node in nodes if node is not reshape], [shaped])
+    return graph.with_nodes([node for node in nodes if node is not move], [shaped, *constants])
+
+
+def _following(graph: Graph, constant: Tensor, move: Node) -> Tensor | None:
+    """A constant operand with its values along the axis to which a layer moves their own."""
+    layer = graph.layer(move)
+    rank, shape = len(layer.input(0).shape), [1] * len(layer.output.shape)
+    long = [axis + rank - len(constant.shape) for axis, extent in enumerate(constant.shape) if extent > 1]
+    for axis in long:
+        place = layer.op.carried_axis(layer, 0, axis)
+        if place is None or layer.output.shape[place[0]] != constant.elements:
+            return None
+        shape[place[0]] = constant.elements
+    return replace(constant, shape=tuple(shape), data=constant.value.reshape(shape))
 
 
 def _readers(graph: Graph, name: str) -> list[Node]:
@@ -173,11 +208,18 @@ def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
         kinds = [node.op.kind for node in readers] + ["the application"] * (tensor.name in graph.kept())
         raise UnsupportedError(f"{what} is read {len(kinds)} times ({', '.join(kinds) or 'never'})", FEASIBLE)
     (reader,) = readers
-    if row_window(graph.layer(reader)) is None:
+    if row_window(graph.layer(reader), arrives=True) is None:
         shape = "x".join(map(str, tensor.shape))
         raise UnsupportedError(
             f"{what} ({shape}): {reader.op.kind} {reader.name!r} needs all of it",
             MOVED if reader.op.movement else FEASIBLE,
+        )
+    first = _first_but_elementwise(graph, tensor.name)
+    if _is_move(graph, first) and not _keeps_order(graph, first):  # what are rows now would be other elements
+        raise UnsupportedError(
+            f"{what}: {first.op.kind} {first.name!r} needs all of it, and cannot come before the layers that "
+            "prepare the input",
+            MOVED,
         )
 
 
@@ -188,7 +230,8 @@ def from_arrival(
     chaining = wanted or BALANCED_CHAINING
     step = next(i for i, node in enumerate(graph.nodes) if node.op.by_rows)
     narrow: list[tuple[float, Choice]] = []
-    chains = list(chains_from(graph, selected, step, chaining.longest + 1))
+    longest = chaining.longest + 1 + _conversions(graph, graph.nodes[step].outputs[0])
+    chains = list(chains_from(graph, selected, step, longest))
     whole = [chain for chain in chains if all(graph.nodes[i].op.elementwise for i in chain[1:])]
     for chain in [*(chain for chain in chains if chain not in whole), *whole]:
         limits.check_time()
@@ -227,6 +270,14 @@ def rows_in_vain(fed: Plan, whole: Plan, goal: Goal) -> tuple[str, ...]:
         f"`io: rows` saves no RAM in this model: the arena has {fed.arena_bytes:,} bytes, and "
         f"{whole.arena_bytes:,} without it, where it contains the input{other}",
     )
+
+
+def _conversions(graph: Graph, name: str) -> int:
+    """The number of element-wise layers that a tensor passes first."""
+    count = 0
+    while len(readers := _readers(graph, name)) == 1 and readers[0].op.elementwise:
+        count, name = count + 1, readers[0].outputs[0]
+    return count
 
 
 def _first_but_elementwise(graph: Graph, name: str) -> Node:

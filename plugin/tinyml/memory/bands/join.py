@@ -178,7 +178,8 @@ def _covering(
 class _Neighbours:
     """Who makes and who reads each tensor, by step."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, arrives: bool = False) -> None:
+        self.arrives = arrives  # whether chains start with rows as they arrive
         self.kept = graph.kept()
         self.maker = {name: step for step, node in enumerate(graph.nodes) for name in node.outputs}
         self.users: dict[str, list[int]] = {}
@@ -202,9 +203,9 @@ def _chains(
     neighbours: _Neighbours | None = None,
 ) -> Iterator[list[int]]:
     """Runs of two or more layers with that of ``step`` among them."""
-    if not _can_be_linked(selected[step]):
+    near = neighbours or _Neighbours(graph, graph.nodes[step].op.by_rows)
+    if not _can_be_linked(selected[step], near.arrives):
         return
-    near = neighbours or _Neighbours(graph)
     whole = [step]
     while (
         len(whole) < longest
@@ -228,8 +229,8 @@ def chains_from(graph: Graph, selected: Sequence[Selected], step: int, longest: 
     return (chain for chain in _chains(graph, selected, step, longest) if chain[0] == step)
 
 
-def _can_be_linked(chosen: Selected) -> bool:
-    return chosen.kernel.in_bands and row_window(chosen.layer) is not None
+def _can_be_linked(chosen: Selected, arrives: bool = False) -> bool:
+    return chosen.kernel.in_bands and row_window(chosen.layer, arrives=arrives) is not None
 
 
 def _linked(
@@ -245,7 +246,7 @@ def _linked(
         maker, user = pair
         other = maker if backwards else user
         through = graph.nodes[user].inputs[0] == name or joins_two(selected[user].layer)
-        if through and _can_be_linked(selected[other]):
+        if through and _can_be_linked(selected[other], near.arrives):
             return other
     return None
 

@@ -79,6 +79,7 @@ class CastLoop(InPlace[Cast]):
     """One conversion per element."""
 
     name = "cast loop"
+    in_bands = True
 
     def emit(self, layer: Layer[Cast], sheet: Sheet) -> None:
         x, y = layer.input(0).dtype, layer.output.dtype

@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.base import c
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir.hook_types import RowWindow
 from tinyml.ops.elementwise.lookup import bytes_to_bytes, of_bytes
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.operands import axis_exists, present
@@ -49,6 +50,11 @@ class ChannelLookup(Op):
         found = np.asarray(self.tables, np.int16)[channel, index] + y.limits[0]
         return (found.astype(y.numpy),)
 
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        """At the beginning of a model, where bytes change their type."""
+        same = layer.input(0).dtype is layer.output.dtype
+        return None if same or axis == self.axis else RowWindow.row_by_row(layer.output.shape[axis])
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axis=list(perm).index(self.axis))
 
@@ -57,6 +63,7 @@ class ChannelLookupLoop(InPlace[ChannelLookup]):
     """One load per element from the tables in flash."""
 
     name = "table lookup by channels"
+    in_bands = True
     constraints = (bytes_to_bytes,)
 
     def emit(self, layer: Layer[ChannelLookup], sheet: Sheet) -> None:

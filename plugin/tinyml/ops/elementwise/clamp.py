@@ -71,6 +71,7 @@ class ClampLoop(InPlace[Clamp]):
     """Two comparisons per element."""
 
     name = "clamp loop"
+    in_bands = True
 
     def emit(self, layer: Layer[Clamp], sheet: Sheet) -> None:
         op = layer.op

@@ -214,6 +214,7 @@ class UnaryLoop(ElementwiseKernel[Unary]):
     """The expression inside a loop."""
 
     name = "element-wise loop"
+    in_bands = True
     constraints = (defined,)
 
     def emit(self, layer: Layer[Unary], sheet: Sheet) -> None:
