@@ -17,12 +17,15 @@ from onnx import helper
 from tests.support.quantizing import saved
 from tests.support.small_models import model_of, quantize_small
 from tinyml import harness
-from tinyml.base.errors import ConfigError
+from tinyml.base.errors import ConfigError, ModelError
+from tinyml.importers import cell_scales
 from tinyml.ir import Array
 from tinyml.ir.interpreter import interpret
 from tinyml.ops.recurrent.gates_int16 import TANH
+from tinyml.ops.recurrent.recurrent_int8 import RecurrentInt8
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.measure import EXACT, Noise
+from tinyml.quantize.work import LARGE_CELLS
 from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
@@ -136,16 +139,53 @@ def test_steps_that_are_not_read_are_not_kept(tmp_path: Path) -> None:
     answers(compiled, np.random.default_rng(3).uniform(-1, 1, (2, STEPS, 1, INPUTS)).astype(np.float32))
 
 
-def test_large_cells_stay_float(tmp_path: Path) -> None:
-    """A cell that counts to more than 16 would be cut off."""
+def counting(steps: int) -> onnx.ModelProto:
+    """An LSTM whose gates are open, so that its cells count the steps."""
     model, _ = layer("LSTM")
     biases = next(t for t in model.graph.initializer if t.name == "b")
     values = np.zeros((1, 8 * HIDDEN), np.float32)
-    values[:, : 4 * HIDDEN] = 9  # all gates are open
+    values[:, : 4 * HIDDEN] = 9
     biases.CopyFrom(onnx.numpy_helper.from_array(values, "b"))
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 20
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = steps
+    return model
+
+
+def test_large_cells_are_noted(tmp_path: Path) -> None:
+    """Cells that nothing reads, and that exceed 16: the metadata of the file state their scale."""
+    model = counting(20)
+    values = next(t for t in model.graph.initializer if t.name == "b")
+    biases = onnx.numpy_helper.to_array(values).copy()
+    biases[:, HIDDEN : 2 * HIDDEN] = 0  # the output gate depends on the data
+    values.CopyFrom(onnx.numpy_helper.from_array(biases, "b"))
     result = quantize_small(model, tmp_path, (20, 1, INPUTS))
-    assert [found.kind for found in result.report.layers] == ["int8 weights"]
+    assert [found.kind for found in result.report.layers] == ["int8"]
+    facts = {entry.key: entry.value for entry in result.model.metadata_props}
+    assert facts[cell_scales.KEY] == '{"cell": 6}'
+    compiled = compile_model(saved(result, tmp_path), Options("cell", "host"))
+    (op,) = [la.op for la in compiled.graph.layers() if isinstance(la.op, RecurrentInt8)]
+    assert op.cell_bits == 6
+    samples = np.random.default_rng(4).uniform(-1, 1, (3, 20, 1, INPUTS)).astype(np.float32)
+    session = Session(result.model)
+    for sample, found in zip(samples, answers(compiled, samples), strict=True):
+        wanted = session.run({"x": sample})["y"]
+        assert np.abs(found - wanted).max() <= 2.01 * op.scale
+
+
+def test_larger_cells_stay_float(tmp_path: Path) -> None:
+    """No scale of int16 holds 80 with enough precision; the report says so."""
+    result = quantize_small(counting(80), tmp_path, (80, 1, INPUTS))
+    (found,) = result.report.layers
+    assert (found.kind, found.why) == ("int8 weights", LARGE_CELLS)
+    assert cell_scales.KEY not in {entry.key for entry in result.model.metadata_props}
+
+
+@pytest.mark.parametrize("text", ["{", "[4]", '{"cell": 7}', '{"cell": true}', '{"cell": "4"}'])
+def test_metadata_of_cells_that_cannot_be_read(text: str, tmp_path: Path) -> None:
+    model, _ = layer("LSTM")
+    model.metadata_props.add(key=cell_scales.KEY, value=text)
+    onnx.save(model, tmp_path / "cells.onnx")
+    with pytest.raises(ModelError, match=r"tinyml\.cells cannot be read"):
+        compile_model(tmp_path / "cells.onnx", Options("cell", "host"))
 
 
 def test_the_table_of_the_runtime_is_that_of_the_interpreter() -> None:

@@ -17,6 +17,7 @@ from tinyml.compare.check import RECURRENT, check, subject
 from tinyml.compare.in_numpy import InNumpy
 from tinyml.ir import Array
 from tinyml.ir.interpreter import interpret
+from tinyml.ops.recurrent.recurrent_int8 import C0
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
@@ -78,7 +79,7 @@ def test_states_before_the_last_are_not_cut_off(op_type: str, result: str, tmp_p
     assert ours.decibels > theirs.decibels - (10 if result == "Y_c" else 2.5)
 
 
-@pytest.mark.parametrize("first", [{"h": 3.0}, {"c": 40.0}], ids=["state", "cell"])
+@pytest.mark.parametrize("first", [{"h": 3.0}, {"c": 100.0}], ids=["state", "cell"])
 def test_a_first_state_that_does_not_fit_leaves_the_layer_float(
     first: dict[str, float], tmp_path: Path
 ) -> None:
@@ -87,6 +88,19 @@ def test_a_first_state_that_does_not_fit_leaves_the_layer_float(
     compiled = compile_model(saved(found, tmp_path), Options("cell", "host"))
     assert not any(one.op.kind == "RecurrentInt8" for one in compiled.graph.layers())
     assert [one.kind for one in found.report.layers] == ["int8 weights"]
+
+
+def test_a_first_cell_above_16_is_inside_the_range_that_the_file_states(tmp_path: Path) -> None:
+    found = quantized(layer("LSTM", "Y", c=40.0), tmp_path)
+    compiled = compile_model(saved(found, tmp_path), Options("cell", "host"))
+    (cell,) = [one for one in compiled.graph.layers() if one.op.kind == "RecurrentInt8"]
+    assert cell.inputs[C0] is not None
+    ours = Noise()
+    for sample, answer in zip(
+        with_pauses(), interpret(compiled.graph, [{"x": s} for s in with_pauses()]), strict=True
+    ):
+        ours.add(Session(found.model).run({"x": sample})["y"].reshape(-1), answer["y"].reshape(-1))
+    assert ours.decibels > 30
 
 
 def test_a_first_state_is_inside_the_range(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan, onnx_sequences
 from tinyml.importers.attempt import Attempt
+from tinyml.importers.cell_scales import cell_bits_of
 from tinyml.importers.growing_states import extents_of, note_on, unpaired
 from tinyml.importers.onnx_functions import bind_attributes, has_schema_body, schema_body
 from tinyml.importers.onnx_integers import operands
@@ -43,6 +44,7 @@ from tinyml.ops import catalog  # noqa: F401  (registers the readers)
 from tinyml.ops.attention.grown import is_cache, read_attention
 from tinyml.ops.control.choose import chosen
 from tinyml.ops.framework.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
+from tinyml.ops.recurrent.rnn_onnx import CELL_BITS
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
 
@@ -99,6 +101,7 @@ class _Reader:
         self.model = model
         self.opsets = opsets(model.opset_import)
         self.functions = {(f.domain, f.name): f for f in model.functions}
+        self.cell_bits = cell_bits_of(model)
         self.build = Builder()
         self.complaints = Complaints()
         self.sequences: dict[str, tuple[Tensor, ...]] = {}  # values that are several tensors
@@ -331,6 +334,8 @@ class _Reader:
         self, node: onnx.NodeProto, domain: str, opset: int, inputs: tuple[Tensor | None, ...]
     ) -> OnnxNode:
         attributes = {a.name: attribute_value(a) for a in node.attribute}
+        if node.op_type == "LSTM" and node.name in self.cell_bits:
+            attributes[CELL_BITS] = self.cell_bits[node.name]
         return OnnxNode(node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes)
 
     def _branch(

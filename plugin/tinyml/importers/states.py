@@ -93,9 +93,11 @@ def with_states(model: onnx.ModelProto, states: Sequence[Remembered]) -> None:
     """Write the states into the metadata."""
     if not states:
         return
-    from onnx import helper, numpy_helper
+    from onnx import numpy_helper
 
-    helper.set_model_props(model, {KEY: json.dumps({state.input: state.output for state in states})})
+    for entry in [e for e in model.metadata_props if e.key == KEY]:
+        model.metadata_props.remove(entry)
+    model.metadata_props.add(key=KEY, value=json.dumps({state.input: state.output for state in states}))
     for state in states:
         if state.initial is not None:
             model.graph.initializer.append(numpy_helper.from_array(state.initial, state.input))

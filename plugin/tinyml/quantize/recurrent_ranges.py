@@ -8,7 +8,7 @@ calibrator only that one, and the states before it may be larger: after a pause 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import onnx
 from onnx import helper, numpy_helper
@@ -72,11 +72,30 @@ def over_all_steps(model: onnx.ModelProto, ranges: Ranges) -> Ranges:
     return joined
 
 
-def large_cells(model: onnx.ModelProto, ranges: Ranges) -> list[str]:
-    """Layers with states that int16 does not hold with the scale that they would have."""
-    read = {name for node in model.graph.node for name in node.input}
-    read |= {value.name for value in model.graph.output}
-    return [node.name for node in model.graph.node if quantizing(node.op_type).too_large(node, ranges, read)]
+def large_cells(model: onnx.ModelProto, ranges: Ranges, noted: bool) -> list[str]:
+    """Layers with states that int16 does not hold with the scale that they would have.
+
+    ``noted``: the file's metadata state the scale of cells that nothing reads.
+    """
+    nodes = model.graph.node
+    stated = {name for node in nodes for name in node.output} if noted else _read(model)
+    return [node.name for node in nodes if quantizing(node.op_type).too_large(node, ranges, stated)]
+
+
+def unread_cell_bits(model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str]) -> dict[str, int]:
+    """What the metadata have to state: for each node, the integer bits of cells that nothing reads."""
+    read, found = _read(model), {}
+    for node in _recurrent(model):
+        bits = quantizing(node.op_type).unusual_bits(node, ranges)
+        if bits is not None and node.name not in excluded and node.output[2] not in read:
+            found[node.name] = bits
+    return found
+
+
+def _read(model: onnx.ModelProto) -> set[str]:
+    """Values that a node reads, and outputs."""
+    inputs = {name for node in model.graph.node for name in node.input}
+    return inputs | {value.name for value in model.graph.output}
 
 
 def _recurrent(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:

@@ -172,7 +172,7 @@ class _Kinds:
         if layer.name in self.forests:
             return ("int16" if leaves == "int16" else f"int16, {leaves} leaves"), ""
         if layer.name in self.bytes and layer.name in self.floats:
-            return "int8 weights", ""
+            return "int8 weights", self.kept.get(layer.name) or self.work.why.get(layer.name, "")
         if layer.name in self.kept:
             return "float", self.kept[layer.name]
         if not quantizing(layer.op_type).activations:

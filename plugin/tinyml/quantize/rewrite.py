@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from tinyml.base.errors import ConfigError
+from tinyml.importers.cell_scales import note_cell_bits
 from tinyml.ops.framework.quantization_facts import integer_operators
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
@@ -20,6 +21,7 @@ from tinyml.quantize.loop_results import Integers
 from tinyml.quantize.precision import overrides, wide_states
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.recurrent import drop_unread_states, register_recurrent
+from tinyml.quantize.recurrent_ranges import unread_cell_bits
 from tinyml.quantize.subgraphs import keep_reads_of_bodies, outside_names
 from tinyml.quantize.unbounded import bounded
 from tinyml.reference import session
@@ -84,6 +86,7 @@ def insert_qdq(
     show_activations(result, model, hidden)
     keep_reads_of_bodies(result, model)
     del result.metadata_props[:]
+    note_cell_bits(result, unread_cell_bits(model, ranges, excluded))
     result.producer_name, result.producer_version = "west-tinyml", ""
     return result
 

@@ -127,7 +127,7 @@ class Work:
     def calibrated(self, model: onnx.ModelProto, method: str) -> Basis:
         found = calibrate(with_reset_sums(with_cells_between(model)), self.inputs, method, self.progress)
         ranges = over_all_steps(model, found)
-        self.leave(large_cells(model, ranges), LARGE_CELLS)
+        self.leave(large_cells(model, ranges, noted=not self.is_body), LARGE_CELLS)
         self.leave(large_reset_sums(model, ranges), LARGE_RESET_SUMS)
         return Basis(model, ranges)
 

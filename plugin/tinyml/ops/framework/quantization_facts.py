@@ -42,9 +42,13 @@ class Quantizing:
     )
     """A node and the ranges of tensors -> tensors that are always int16, with their scales."""
     too_large: Callable[[onnx.NodeProto, Mapping[str, tuple[float, float]], Collection[str]], bool] = (
-        lambda node, ranges, read: False
+        lambda node, ranges, stated: False
     )
-    """A node, the ranges of tensors, and those that are read -> whether int16 holds too little."""
+    """A node, the ranges of tensors, those whose scale the file states -> whether int16 holds too little."""
+    unusual_bits: Callable[[onnx.NodeProto, Mapping[str, tuple[float, float]]], int | None] = (
+        lambda node, ranges: None
+    )
+    """A node and the ranges of tensors -> the integer bits of its cells, if they are not the usual ones."""
     trees: bool = False  # limits and leaves become integers while the results stay float
     scales: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Scale and zero point of the output that kernels expect, by its element type."""

@@ -24,7 +24,7 @@ X, W, R, B, LENGTHS, H0, C0, PEEPHOLES = range(8)
 FUNCTIONS = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 USUAL_STATE = Quant.per_tensor(2.0**-7, 0)
 USUAL_CELL_BITS = 4
-"""Cells that no one reads reach from -16 to 16."""
+"""Cells that nothing reads reach from -16 to 16, if the file says nothing else."""
 
 MOST_CELL_BITS = 6
 
@@ -75,7 +75,7 @@ def _operator(op: Any, operands: Sequence[Tensor | None], outputs: Sequence[Tens
         return None
     quant = quant_of(read[0]) if read else USUAL_STATE
     cell = next((t for t in (cells, operands[C0]) if t is not None and t.quant is not None), None)
-    bits = USUAL_CELL_BITS
+    bits: int = op.cell_bits
     if cell is not None:
         power = np.log2(quant_of(cell).scale) + 15
         if cell.dtype is not DType.INT16 or quant_of(cell).zero_point or not float(power).is_integer():

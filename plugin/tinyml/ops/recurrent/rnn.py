@@ -18,7 +18,7 @@ from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.work import Work
 from tinyml.ops.recurrent.cells import CELLS, FUNCTIONS, GATES, Activation, activate
-from tinyml.ops.recurrent.integer_form import integer_form
+from tinyml.ops.recurrent.integer_form import USUAL_CELL_BITS, integer_form
 from tinyml.ops.recurrent.recurrent_float_counts import Run, recurrent
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
@@ -76,6 +76,7 @@ class Recurrent(Op):
     clip: float = 0.0
     linear_before_reset: bool = False
     input_forget: bool = False
+    cell_bits: int = USUAL_CELL_BITS  # integer bits of cells that nothing reads, where they are integers
 
     def label(self) -> str:
         return self.cell

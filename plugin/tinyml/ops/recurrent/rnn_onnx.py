@@ -41,6 +41,9 @@ NAMES = {
 }
 """ONNX's name in lower case -> ours, and the defaults of alpha and beta."""
 
+CELL_BITS = "tinyml.cell_bits"
+"""An attribute that the importer adds, from the metadata of the file."""
+
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 TAKES_ALPHA = ("affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu")
 TAKES_BETA = ("affine", "scaled_tanh", "hard_sigmoid")
@@ -94,13 +97,23 @@ def _int16(node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]]) -> d
     return found
 
 
-def _too_large(
-    node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]], read: Collection[str]
-) -> bool:
-    """Cells that nothing reads have no scale in the file, but the usual one."""
+def _reach(node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]]) -> float:
     cells = node.output[2] if len(node.output) > 2 else ""
-    most = 2.0 ** (MOST_CELL_BITS if cells in read else USUAL_CELL_BITS)
-    return max(abs(limit) for limit in ranges.get(cells, (0.0, 0.0))) > most
+    return max(abs(limit) for limit in ranges.get(cells, (0.0, 0.0)))
+
+
+def _too_large(
+    node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]], stated: Collection[str]
+) -> bool:
+    """Cells whose scale the file does not state have the usual one."""
+    is_stated = len(node.output) > 2 and node.output[2] in stated
+    return _reach(node, ranges) > 2.0 ** (MOST_CELL_BITS if is_stated else USUAL_CELL_BITS)
+
+
+def _unusual_bits(node: onnx.NodeProto, ranges: Mapping[str, tuple[float, float]]) -> int | None:
+    """Integer bits of an LSTM's cells, if they are larger than usual."""
+    reach = _reach(node, ranges)
+    return cell_bits(2 * reach) if reach > 2.0**USUAL_CELL_BITS else None
 
 
 def _wide(node: onnx.NodeProto) -> list[str]:
@@ -110,7 +123,15 @@ def _wide(node: onnx.NodeProto) -> list[str]:
 
 
 quantizes(
-    "RNN", "GRU", "LSTM", matrices=(1, 2), places=(X, H0, C0), tied=_tied, int16=_int16, too_large=_too_large
+    "RNN",
+    "GRU",
+    "LSTM",
+    matrices=(1, 2),
+    places=(X, H0, C0),
+    tied=_tied,
+    int16=_int16,
+    too_large=_too_large,
+    unusual_bits=_unusual_bits,
 )
 
 
@@ -136,6 +157,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
             float(node.attr("clip", 0.0)),
             bool(node.attr("linear_before_reset", 0)),
             bool(node.attr("input_forget", 0)),
+            int(node.attr(CELL_BITS, USUAL_CELL_BITS)),
         )
         operands = [
             x,
