@@ -217,6 +217,9 @@ def _models() -> dict[str, Made]:
         "input_computed": (_patched(good, _target(good, _field(result, 2)) + 4, "<i", 0), "'x' has more than one source"),
         "empty_and_huge": (_dense(Value("w", (1 << 25, 1 << 25, 0), data=ones(1))), "at most"),
         "variable_with_data": (_dense(replace(Value.constant("w", ones(3, 4)), variable=True)), "'w' is a variable and has data"),
+        "float_to_bool": (_relu(y=Value("y", (1, 4), "bool")), "RELU operator 'y' computes float32, and the file declares bool"),
+        "bytes_to_float": (_relu(int8, Value("y", (1, 4))), "computes int8, and the file declares float32"),
+        "words_to_bytes": (_relu(Value("x", (1, 4), "int32"), replace(int8, name="y")), "computes int32, and the file declares int8"),
         "custom_operator": (custom, "no reader for this custom operator"),
     }  # fmt: skip
 

@@ -25,7 +25,7 @@ from tinyml.importers.reasons import tflite_reason
 from tinyml.importers.rolling import Outline, Turn, passed_on, rolled
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_outputs import EFFECTS, with_outputs
-from tinyml.importers.tflite_results import check_activation, check_output, check_result
+from tinyml.importers.tflite_results import check_activation, check_output, check_result, check_types
 from tinyml.importers.tflite_values import data_of, real_data, type_of
 from tinyml.importers.unrolling import goes_on
 from tinyml.importers.unsupported import Complaints
@@ -214,9 +214,11 @@ class _Reader:
             operator.custom_options,
         )
         self.build.names = tuple(scope.subgraph.tensors[i].name for i in operator.outputs)
+        first = len(self.build.nodes)
         with reported(describe):
             results = reader(node, self.build)
         check_activation(node)
+        check_types(node, self.build.layers(first))
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
             fixed = self.fixed_shapes and tensor.name not in self.build.counted
             check_result(node, scope.subgraph.tensors[index], tensor, fixed)

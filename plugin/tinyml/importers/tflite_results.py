@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.importers.tflite_file import TensorRecord
 from tinyml.importers.tflite_values import type_of
-from tinyml.ir import Shape, Tensor
+from tinyml.ir import DType, Layer, Shape, Tensor
 from tinyml.ops.framework.reading import TfliteNode
+from tinyml.ops.quantization.requantize import Requantize
 
 
 def check_activation(node: TfliteNode) -> None:
@@ -22,15 +24,29 @@ def check_activation(node: TfliteNode) -> None:
         )
 
 
+def check_types(node: TfliteNode, layers: Iterable[Layer]) -> None:
+    """Refuse what a reader made if a type that the file declares is not the one that is computed."""
+    for layer in layers:
+        if isinstance(layer.op, Requantize):  # from any integers to any others
+            continue
+        for tensor, inferred in zip(layer.outputs, layer.op.infer(layer.inputs), strict=True):
+            if tensor.dtype is not inferred.dtype:
+                raise _of_another_type(node, inferred.dtype, tensor.dtype)
+
+
+def _of_another_type(node: TfliteNode, computed: DType, declared: DType) -> UnsupportedError:
+    return UnsupportedError(
+        f"{node.op_type} operator {node.name!r} computes {computed.value}, and the file declares "
+        f"{declared.value}",
+        "convert the model so that inputs and outputs of this operator have one type",
+    )
+
+
 def check_result(node: TfliteNode, record: TensorRecord, tensor: Tensor, fixed_shapes: bool) -> None:
     """Refuse a result of another type or shape than the file declares: later operators rely on both."""
     declared = type_of(record).dtype
     if tensor.dtype is not declared:
-        raise UnsupportedError(
-            f"{node.op_type} operator {node.name!r} computes {tensor.dtype.value}, and the file declares "
-            f"{declared.value}",
-            "convert the model so that inputs and outputs of this operator have one type",
-        )
+        raise _of_another_type(node, tensor.dtype, declared)
     if fixed_shapes and contradicts(record, tensor) and not _batch_of_one(node, record, tensor):
         raise ModelError(
             f"{node.op_type} operator {node.name!r} computes {extents(tensor.shape)}, and the file declares "

@@ -172,6 +172,10 @@ class Builder:
         self.tensors.update({tensor.name: tensor for tensor in results})
         return results
 
+    def layers(self, first: int) -> list[Layer]:
+        """The nodes from number ``first`` on, with their tensors."""
+        return [Layer.of(node, self.tensors) for node in self.nodes[first:]]
+
     def bound(self, most: int) -> int:
         """How many results the source node being read may have: what the user states, or ``most``."""
         self.bounded[self.scope], self.aliases[self.scope] = most, self.names
