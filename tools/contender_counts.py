@@ -71,6 +71,7 @@ LATER = (
     *["limited_float32"] * 4,
     *(*["few"] * 3, *["few_int16"] * 2),
     *[FLOAT16_SUMS] * 10,
+    *["short"] * 4,
 )
 SIZES = {"recurrent": 25}
 """Layers of batches that are smaller: their layers have several outputs."""

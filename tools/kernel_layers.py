@@ -431,6 +431,21 @@ FEW = {
 }
 """For kernels for few filters, or for groups of few channels."""
 
+SHORT = {
+    "short_2_of_32x32x3_3x3": Case(Conv((2, 2), pads=_same(3, 3), few=True), (1, 32, 32, 3), (2, 3, 3, 3)),
+    "short_8_of_24x24x3_3x3": Case(Conv((2, 2), pads=_same(3, 3), few=True), (1, 24, 24, 3), (8, 3, 3, 3)),
+    "short_4_of_14x14x2_3x3": Case(Conv(pads=_same(3, 3), few=True), (1, 14, 14, 2), (4, 3, 3, 2)),
+    "short_16_of_1x64x6_1x5": Case(Conv(few=True), (1, 1, 64, 6), (16, 1, 5, 6)),
+    "short_5_of_12x12x1_5x5": Case(Conv(pads=_same(5, 5), few=True), (1, 12, 12, 1), (5, 5, 5, 1)),
+    "short_4_of_8x8x4": Case(Conv(few=True), (1, 8, 8, 4), (4, 1, 1, 4)),
+    "short_7_of_10x10x3": Case(Conv(few=True), (1, 10, 10, 3), (7, 1, 1, 3)),
+    "short_rows_4x4_to_4": Case(Dense(few=True), (4, 4), (4, 4)),
+    "short_rows_16x16_to_4": Case(Dense(few=True), (16, 16), (4, 16)),
+    "short_rows_49x8_to_24": Case(Dense(few=True), (49, 8), (24, 8)),
+    "short_rows_20x32_to_6": Case(Dense(few=True), (20, 32), (6, 32)),
+}
+"""For kernels for filters with few elements."""
+
 GROUPS: Mapping[str, Mapping[str, Case | Plain | Heads]] = {
     "pointwise": POINTWISE,
     "windows": WINDOWS,
@@ -441,6 +456,7 @@ GROUPS: Mapping[str, Mapping[str, Case | Plain | Heads]] = {
     "four_bits": FOUR_BITS,
     "grouped": GROUPED,
     "few": FEW,
+    "short": SHORT,
     "spread": SPREAD_BYTES,
     "int16": INT16,
     "quantized": QUANTIZED,

@@ -110,6 +110,8 @@ def reason(one: ShapeCount, shaped: Shaped) -> str:
         )
     if "_depthwise_" in one.kernel:
         return f"the channel is copied with its padding, and an output has only {products} multiplications"
+    if "_short_" in one.kernel:
+        return f"an output has {products} multiplications, in {kernel[0]} rows that are walked one by one"
     if "_few_groups_" in one.kernel:
         return (
             f"the channels of each group are copied apart; an output has {products} multiplications, in "

@@ -53,8 +53,8 @@ def accepted(graph: Graph, candidate: Kernel[Any], op: type[Op]) -> Graph:
 
 
 def preferring_few(node: Node) -> Node:
-    """The same layer, which kernels for few filters accept too."""
-    return replace(node, op=replace(node.op, few=True)) if isinstance(node.op, Conv) else node
+    """The same layer, which kernels for few or short filters accept too."""
+    return replace(node, op=replace(node.op, few=True)) if isinstance(node.op, Conv | Dense) else node
 
 
 def pairs() -> Iterator[tuple[type[Op], Kernel[Any]]]:

@@ -22,7 +22,7 @@ from tinyml.ops.framework.work import work
 from tinyml.pipeline import choose_kernels
 from tinyml.settings.optimize import GOALS
 from tools import kernel_counts
-from tools.kernel_layers import CASES, FEW, FOUR_BITS, SPARSE, Plain, sketched
+from tools.kernel_layers import CASES, FEW, FOUR_BITS, SHORT, SPARSE, Plain, sketched
 
 WORST_CHOICE = 1.25
 """A selected kernel may take this much more than its rival: figures cannot fit small layers of all shapes."""
@@ -31,7 +31,7 @@ MEAN_CHOICE = 1.01
 COMPETING = [
     name
     for name, case in CASES.items()
-    if not (name in SPARSE or name in FOUR_BITS or name in FEW or isinstance(case, Plain))
+    if not (name in SPARSE or name in FOUR_BITS or name in FEW or name in SHORT or isinstance(case, Plain))
 ]
 """What loops take decides about few channels: tests/host/test_other_forms.py."""
 MACHINES = sorted({one.machine for one in kernel_counts.load()})

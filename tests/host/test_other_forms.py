@@ -21,6 +21,7 @@ from tinyml.memory.other_forms import Choose, with_other_forms
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Compiled, Options, compile_graph
 
 LAST = 16
@@ -93,13 +94,37 @@ def kernel_of_first(graph: Graph) -> str:
     [
         ("cortex-m0", "tinyml_conv_few_s8"),
         ("cortex-m3", "tinyml_conv_few_s8"),
-        ("cortex-m4", "tinyml_conv_few_dsp_s8"),
-        ("cortex-m7", "tinyml_conv_few_dsp_s8"),
+        ("cortex-m4", "tinyml_conv_short_dsp_s8"),
+        ("cortex-m7", "tinyml_conv_short_dsp_s8"),
     ],
 )
 def test_windows_of_a_single_filter_are_multiplied_where_they_are(target: str, name: str) -> None:
     one = compiled(alone(graph_of(1, channels=2)), target, "speed").selected[0]
     assert one.kernel.name == name
+
+
+@pytest.mark.parametrize(
+    "target, name",
+    [("cortex-m4", "tinyml_conv_short_dsp_s8"), ("cortex-m55", "tinyml_conv_short_mve_s8")],
+)
+@pytest.mark.parametrize("rows", [4, 49])
+def test_rows_of_few_elements_are_multiplied_where_they_are(target: str, name: str, rows: int) -> None:
+    sketch = Sketch(seed=4)
+    x = sketch.input((rows, 4), quant=Quant.per_tensor(0.05, 3))
+    values = sketch.rng.integers(-60, 61, (8, 4)).astype(np.int8)
+    w = sketch.build.constant(values, "w", Quant((0.01,) * 8, (0,) * 8, 0))
+    graph = sketch.graph(sketch.add(Dense(), x, w, sketch.bias(8), quant=Quant.per_tensor(0.1, 4)))
+    assert compiled(graph, target, "speed").selected[0].kernel.name == name
+
+
+@pytest.mark.parametrize(
+    "target, name",
+    [("cortex-m4", "tinyml_conv_short_dsp_s8"), ("cortex-m55", "tinyml_conv_short_mve_s8")],
+)
+def test_the_colours_of_a_picture_are_not_copied_for_short_filters(target: str, name: str) -> None:
+    for filters in (2, 8):
+        one = compiled(alone(graph_of(filters, channels=3)), target, "speed").selected[0]
+        assert one.kernel.name == name
 
 
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "riscv32"])
@@ -124,7 +149,7 @@ def test_a_form_that_needs_no_code_is_taken_where_another_is_not_worth_its_code(
         data = sketch.input(x, quant=Quant.per_tensor(0.05, 3))
         outputs.append(sketch.add(op, data, w, sketch.bias(weights[axis]), quant=Quant.per_tensor(0.1, 4)))
     graph = sketch.graph(*outputs)
-    for goal, few in (("balanced", "tinyml_conv_pairs_s8"), ("speed", "tinyml_conv_few_dsp_s8")):
+    for goal, few in (("balanced", "tinyml_conv_pairs_s8"), ("speed", "tinyml_conv_short_dsp_s8")):
         chosen = {
             one.layer.input(0).shape: one.kernel.name for one in compiled(graph, "cortex-m4", goal).selected
         }

@@ -48,6 +48,7 @@ SHARES = {
     "grouped": 0.0,  # convolutions with int8 in 2 to 32 groups
     "few": 0.0,  # convolutions of few filters, or of groups of few channels, as kernels for these see them
     "few_int16": 0.0,  # the same with int16 activations
+    "short": 0.0,  # convolutions and dense layers whose filters have few elements
     "volumes": 0.0,  # windows of convolutions with three spatial axes
     "usual_pools": 0.0,  # as networks that people train have them
     "recurrent_float": 0.0,  # only by name
@@ -137,6 +138,8 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
         case = _few(rng, sample(rng, replace(WIDE, kinds=("conv",))))
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
+    if kind == "short":
+        case = _short(rng, sample(rng, replace(WIDE, kinds=("conv", "conv", "dense"))))
     if kind.endswith("four_bits"):
         case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
@@ -173,6 +176,16 @@ def _few(rng: np.random.Generator, case: Weighted) -> Weighted:
     assert isinstance(case.op, Conv)
     groups = case.x[3] // case.weights[3]
     return replace(case, op=replace(case.op, groups=groups, few=True))
+
+
+def _short(rng: np.random.Generator, case: Weighted) -> Weighted:
+    """The same layer with few channels, and up to a dozen filters."""
+    filters, ins = int(rng.integers(1, 13)), int(rng.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8, 11, 16)))
+    assert isinstance(case.op, Conv | Dense)
+    op = replace(case.op, few=True)
+    if isinstance(op, Conv):
+        op = replace(op, groups=1, dilations=(op.dilations[0], 1))
+    return replace(case, op=op, x=(*case.x[:-1], ins), weights=(filters, *case.weights[1:-1], ins))
 
 
 def _with_four_bits(rng: np.random.Generator, case: Weighted) -> Weighted:

@@ -104,6 +104,11 @@ WEIGHTED = {
             (4, 1, (3, 1), (5, 8), (1, 1), (1, 2), SAME, 1, 1, (-np.inf, np.inf)),
             (64, 1, (1, 1), (2, 5), (1, 1), (1, 1), (0, 0, 0, 0), 1, 1, (-np.inf, np.inf)),
             (2, 3, (5, 5), (3, 3), (1, 1), (1, 1), (2, 2, 2, 2), 1, 1, (-np.inf, 0.5)),
+            (3, 2, (3, 3), (9, 11), (2, 2), (1, 1), SAME, 1, 1, (-np.inf, np.inf)),
+            (3, 7, (3, 3), (6, 5), (1, 1), (1, 1), SAME, 1, 2, (-0.8, 0.9)),
+            (4, 4, (1, 1), (3, 5), (1, 1), (1, 1), (0, 0, 0, 0), 1, 2, RELU),
+            (3, 6, (2, 2), (5, 4), (1, 1), (1, 1), (0, 0, 0, 0), 1, 1, (-np.inf, np.inf)),
+            (1, 5, (5, 4), (8, 3), (1, 1), (2, 1), (4, 2, 4, 1), 1, 1, (-np.inf, np.inf)),
             (9, 6, (3, 3), (5, 6), (1, 1), (1, 1), SAME, 3, 1, RELU),
             (12, 4, (3, 3), (6, 7), (2, 1), (1, 1), SAME, 4, 2, (-np.inf, np.inf)),
             (48, 48, (1, 1), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), 16, 1, (-np.inf, np.inf)),
@@ -186,6 +191,18 @@ WEIGHTED = {
             ((16,), 4, 12, (-np.inf, 0.5), 0),
             ((2, 3), 40, 6, (-np.inf, np.inf), -5),
             ((3, 1, 3), 2, 4, RELU, 0),
+        )
+    },
+    **{
+        f"dense_short_{rows}x{ins}_to_{outs}": Weighted(
+            Dense(clamp=clamp, few=True), (rows, ins), (outs, ins), lowest=-128
+        )
+        for rows, ins, outs, clamp in (
+            (16, 4, 4, (-np.inf, np.inf)),
+            (5, 3, 7, RELU),
+            (2, 16, 9, (-np.inf, 0.5)),
+            (3, 21, 6, (-np.inf, np.inf)),
+            (7, 2, 1, (-np.inf, np.inf)),
         )
     },
     "dense_fine": Weighted(Dense(), (1, 16), (5, 16), scale=0.00003),
@@ -321,9 +338,13 @@ CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case
         (
             "qemu-cortex-m4",
             CONVOLUTIONS,
-            ("tinyml_conv_pairs_s8(", "tinyml_conv_pairs_corrected_s8(", "tinyml_conv_few_dsp_s8("),
+            ("tinyml_conv_pairs_s8(", "tinyml_conv_pairs_corrected_s8(", "tinyml_conv_short_dsp_s8("),
         ),
-        ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(", "tinyml_conv_few_mve_s8(")),
+        (
+            "qemu-cortex-m55",
+            CONVOLUTIONS,
+            ("tinyml_conv_mve_s8(", "tinyml_conv_few_mve_s8(", "tinyml_conv_short_mve_s8("),
+        ),
     ],
     ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m4", "conv-qemu-cortex-m55"],
 )

@@ -29,6 +29,11 @@ AN_ADDRESS = 0.05
 addresses is one instruction, but it accesses memory 16 times: 1.8 for each instruction of such a kernel.
 """
 
+ROUGH_ELEMENTS = {"outputs": 8.0}
+"""Of layers that multiply nothing and have no figures, for each output: on a Cortex-M4 from 4 for a table to
+20 for a normalisation.
+"""
+
 CODE_OF_A_PERCENT = 64
 """Bytes of code that may be linked for each percent of a run that is saved."""
 
@@ -73,8 +78,7 @@ def with_other_forms(
                 found.setdefault(step, []).append(Rival((now or 0) - then, rivals[step], form))
     if not found:
         return None
-    layers = zip(chosen, spent, strict=True)
-    total = sum(weighted(ROUGH, work(one.layer)) if now is None else now for one, now in layers)
+    total = sum(_roughly(one) if now is None else now for one, now in zip(chosen, spent, strict=True))
     least = 0.0 if any_code else total / (100 * CODE_OF_A_PERCENT)
     best = _worth_their_code(found, chosen, target, least)
     return _in_place(graph, {step: one.form for step, one in best.items()}) if best else None
@@ -85,23 +89,32 @@ def _worth_their_code(
 ) -> dict[int, Rival]:
     """The rivals that save most, at least ``least`` instructions for each byte of code that they link.
 
-    While they save too little, the new kernel that saves least is left out.
+    While they save too little, all together or one kernel beside the others, the new kernel that saves least
+    is left out.
     """
-    left_out: set[str] = set()
-    while True:
+
+    def without(left_out: set[str]) -> tuple[dict[int, Rival], float]:
+        """The best of the others, and what they save beyond what their code must."""
         best = {}
         for step, rivals in found.items():
             if some := [one for one in rivals if one.selected.kernel.name not in left_out]:
                 best[step] = max(some, key=lambda one: one.saved)
         mixed = [best[step].selected if step in best else one for step, one in enumerate(chosen)]
         grown = code_bytes(mixed, target) - code_bytes(chosen, target)
-        if grown * least <= sum(one.saved for one in best.values()):
-            return best
+        return best, sum(one.saved for one in best.values()) - grown * least
+
+    left_out: set[str] = set()
+    known = {one.kernel.name for one in chosen}
+    while True:
+        best, gained = without(left_out)
         saved: defaultdict[str, float] = defaultdict(float)
         for one in best.values():
             saved[one.selected.kernel.name] += one.saved
-        known = {one.kernel.name for one in chosen}
-        left_out.add(min(saved, key=lambda name: (name in known, saved[name])))
+        ordered = sorted(saved, key=lambda name: (name in known, saved[name]))
+        useless = [name for name in ordered if without({*left_out, name})[1] > max(gained, 0.0)]
+        if gained >= 0 and not useless:
+            return best
+        left_out.add((useless or ordered)[0])
 
 
 def _forms(layer: Layer, node: Node) -> Iterator[Form]:
@@ -123,6 +136,12 @@ def _spent(one: Selected, target: Target) -> float | None:
     """Instructions of a layer, by the loops of its kernel where these are described."""
     found = by_loops(core_data.loops(target.name), one.kernel, one.layer, target)
     return instructions(one.kernel, one.layer, target) if found is None else found
+
+
+def _roughly(one: Selected) -> float:
+    """Instructions of a layer whose kernel has no figures."""
+    amounts = work(one.layer)
+    return weighted(ROUGH if amounts["macs"] else ROUGH_ELEMENTS, amounts)
 
 
 def _bytes(one: Selected, target: Target) -> int:

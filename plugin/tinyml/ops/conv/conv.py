@@ -22,13 +22,13 @@ from tinyml.ops.conv.depth_windows import DepthWindows
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.few import (
     ConvFew,
-    ConvFewDsp,
     ConvFewGroups,
     ConvFewHelium,
     ConvFewHeliumInt16,
 )
 from tinyml.ops.conv.grouped import ConvGroupsDsp, ConvGroupsHelium
 from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
+from tinyml.ops.conv.short import ConvShortDsp, ConvShortHelium
 from tinyml.ops.conv.streamed import (
     ConvDsp,
     ConvHalves,
@@ -53,6 +53,9 @@ from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
 
 FEW_FILTERS = 8
 """Up to so many filters may be computed by kernels that share no windows among them."""
+
+SHORT = 32
+"""So may filters of up to so many elements, whose windows take long to copy for what is multiplied."""
 
 
 def whole_groups(layer: Layer[Conv]) -> bool:
@@ -128,7 +131,7 @@ class Conv(Convolution):
         if any(weights.quant.zero_points) or self.joined > 1 or self.few:
             return
         apart = self.groups > 1 or x.shape[3] == 1 or set(self.dilations) != {1}
-        if apart or values.shape[0] <= FEW_FILTERS:
+        if apart or values.shape[0] <= FEW_FILTERS or values[0].size <= SHORT:
             yield replace(self, few=True), layer.inputs
         if self.groups == 1:
             return
@@ -151,8 +154,9 @@ register_kernels(
     ConvNibbles(),
     *cmsis_four_bits.CONV_KERNELS,
     *CONV_KERNELS,
+    ConvShortHelium(),
     ConvFewHelium(),
-    ConvFewDsp(),
+    ConvShortDsp(),
     ConvFew(),
     ConvFewGroups(),
     ConvGroupsHelium(),

@@ -15,7 +15,8 @@ from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.few_lines import Lines, lines_of, one_row, walked
 from tinyml.ops.conv.grouped import first_of, played, several_groups
 from tinyml.ops.conv.joined_groups import groups_of
-from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
+from tinyml.ops.conv.short import few_filters, plain_rows
+from tinyml.ops.conv.streamed import ConvHalves, ConvInt8, ConvWide
 from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.framework.work import Work
@@ -42,16 +43,6 @@ from tinyml.ops.weighted.weighted import channel_multipliers
 STREAM = "for every filter: vectors of weights, then the bias, the multiplier and the shift"
 
 
-def plain_rows(layer: Layer[Convolution]) -> bool:
-    """Rows of windows are runs of the input: no dilation along rows."""
-    return layer.op.dilations[1] == 1 or layer.input(1).shape[2] == 1
-
-
-def few_filters(layer: Layer[Convolution]) -> bool:
-    """There are few filters, for which other kernels are known to take longer."""
-    return bool(getattr(layer.op, "few", False))
-
-
 def small_planes(layer: Layer[Convolution]) -> bool:
     """All windows together span fewer than 32,768 rows and columns."""
     windows = windows_of(layer)
@@ -74,14 +65,13 @@ class ConvFew(Kernel[Convolution]):
         plain_rows,
     )
     in_bands = True
-    multiple: ClassVar[int] = 1  # of weights that a row is filled up to
 
     def runs_on(self, target: Target) -> bool:
         return not target.dsp
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Four windows, which are read in words; for the player, those of its kernel."""
-        own = 4 * layer.input(1).value[0].size + self.multiple - 1
+        """Four windows; for the player, those of its kernel."""
+        own = 4 * int(layer.input(1).value[0].size)
         return max(own, self.played(layer, target).scratch_bytes(layer, target))
 
     def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
@@ -91,33 +81,15 @@ class ConvFew(Kernel[Convolution]):
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv.h>")
         filters = layer.input(1).value
-        rows = filters.reshape(*filters.shape[:2], -1)
-        filled = np.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[2] % self.multiple)))
-        members = quantized_record(layer, sheet, filters, filled)
+        members = quantized_record(layer, sheet, filters, filters)
         name = sheet.record("struct tinyml_conv_few_s8", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
 
     def loop_counts(self, layer: Layer[Convolution], target: Target) -> Work | None:
-        return few_counts.in_place(windows_of(layer), outputs_of(layer), self.multiple)
+        return few_counts.in_place(windows_of(layer), outputs_of(layer))
 
     def play(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         self.played(layer, sheet.target).play(layer, sheet)
-
-
-class ConvFewDsp(ConvFew):
-    """The same with DSP instructions, four elements of a row at a time."""
-
-    name = "tinyml_conv_few_dsp_s8"
-    sources = ("conv/conv_few_dsp_s8.c",)
-    multiple = 4
-
-    def runs_on(self, target: Target) -> bool:
-        return target.dsp and not target.mve
-
-    def played(self, layer: Layer[Convolution], target: Target) -> Kernel[Convolution]:
-        return first_of((ConvPairs(), ConvDsp(), ConvInt8()), layer, target)
-
-    loop_counts = ConvFew.loop_counts
 
 
 class ConvFewGroups(ConvFew):
@@ -139,7 +111,7 @@ class ConvFewGroups(ConvFew):
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Also the copy of a group."""
         windows, each = windows_of(layer), layer.input(1).shape[3]
-        own = 4 * layer.input(1).value[0].size
+        own = 4 * int(layer.input(1).value[0].size)
         own += windows.rows.reach * windows.cols.reach * each
         return max(own, self.played(layer, target).scratch_bytes(layer, target))
 

@@ -15,23 +15,20 @@ VECTOR = 16
 """Bytes."""
 
 
-def in_place(windows: Windows, made: Outputs, multiple: int) -> Work:
-    """conv_few_s8.h. ``multiple``: rows of weights are filled up to so many."""
-    work, positions = _walk(windows, multiple)
+def in_place(windows: Windows, made: Outputs) -> Work:
+    """conv_few_s8.h."""
+    work, positions = _walk(windows)
     return together({"calls": 1}, work, made.of(positions))
 
 
-def _walk(windows: Windows, multiple: int) -> tuple[Work, int]:
+def _walk(windows: Windows) -> tuple[Work, int]:
     """All but rescaling, and for how many positions outputs are made."""
     rows, cols, channels = windows.rows, windows.cols, windows.in_c
     row = cols.kernel * channels
-    filled = groups_of(row, multiple) * multiple
-    spare = groups_of(filled - row, channels)
     begin = groups_of(cols.pad, cols.stride)
     blocks = copied = padded = lines = 0
-    for start, (first, last) in zip(rows.starts, rows.spans, strict=True):
-        bottom = start + (rows.kernel - 1) * rows.dilation == rows.size - 1
-        room = cols.size - spare * bottom + cols.pad - cols.kernel
+    for first, last in rows.spans:
+        room = cols.size + cols.pad - cols.kernel
         end = min(room // cols.stride + 1 if room >= 0 else 0, cols.out)
         whole = (first, last) == (0, rows.kernel)
         some = range(begin, end) if whole and end - begin >= WINDOWS else range(0)
@@ -56,8 +53,7 @@ def _walk(windows: Windows, multiple: int) -> tuple[Work, int]:
         "blocks": inside + apart,
         "filters": filters,
         "rows": filters * rows.kernel,
-        "odd rows": filters * rows.kernel * (filled // multiple % 2) * (multiple > 1),
-        "steps": filters * rows.kernel * (filled // multiple),
+        "steps": filters * rows.kernel * row,
     }
     return together(walked, times(windows.batches, image)), outputs
 
@@ -74,7 +70,7 @@ def in_groups(windows: Windows, made: Outputs) -> Work:
         out_c=windows.out_c // groups,
         groups=1,
     )
-    one, positions = _walk(inner, 1)
+    one, positions = _walk(inner)
     copied = rows.copied * cols.copied
     plane = {
         "groups": 1,

@@ -4,19 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
-from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.dense import loop_counts
 from tinyml.ops.dense.cmsis import DENSE_KERNELS, FOUR_BIT_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.dense_float16 import DenseFloat16Sums
-from tinyml.ops.dense.rows import DenseRowsHelium, DenseRowsPairs
+from tinyml.ops.dense.rows import DenseRowsHelium, DenseRowsPairs, DenseRowsShort, DenseRowsShortHelium
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
@@ -66,6 +67,9 @@ from tinyml.ops.weighted.walked import outputs_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
 FOURS = "every 4 filters, then for each of the last"
+SHORT = 32
+"""Elements of filters for which copies of rows may take longer than what is saved by them."""
+
 MANY_FILTERS = 32
 """From which on a layer saves enough instructions for the code of a second kernel."""
 
@@ -92,10 +96,25 @@ class Dense(Weighted):
 
     operands: ClassVar[tuple[Constraint, ...]] = (present(2), matrix_of_weights, *Weighted.operands)
     has_integer_sums: ClassVar[bool] = True
+    few: bool = False  # kernels for short filters are preferred
 
     @property
     def channel_axis(self) -> int:
         return 0
+
+    def attributes(self) -> dict[str, Any]:
+        """Only what the model has."""
+        return {
+            name: value for name, value in super().attributes().items() if (name, value) != ("few", False)
+        }
+
+    def other_forms(self, layer: Layer) -> Iterator[tuple[Op, Sequence[Tensor | None]]]:
+        """Some cores have kernels that copy nothing, for several rows of few elements."""
+        x, weights = layer.inputs[:2]
+        if self.few or x is None or weights is None or not weights.is_constant:
+            return
+        if x.quant and weights.quant and x.elements > weights.shape[1] <= SHORT:
+            yield replace(self, few=True), layer.inputs
 
     @property
     def sums_all_inputs(self) -> bool:
@@ -403,10 +422,12 @@ register_kernels(
     DenseFourBits(),
     *FOUR_BIT_KERNELS,
     *DENSE_KERNELS,
+    DenseRowsShortHelium(),
     DenseRowsHelium(),
     DenseHelium(),
     DenseSixes(),
     DenseVector(),
+    DenseRowsShort(),
     DenseRowsPairs(),
     DensePairs(),
     DenseDsp(),

@@ -15,7 +15,8 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.conv.streamed import ConvInt8, ConvPairs
+from tinyml.ops.conv.short import ConvShortDsp, ConvShortHelium, few_filters
+from tinyml.ops.conv.streamed import ConvPairs
 from tinyml.ops.conv.vectors import ConvHelium
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.framework.work import Work
@@ -44,7 +45,7 @@ def as_pixels(layer: Layer[Weighted]) -> Layer[Convolution]:
     single = not quant_of(w).per_channel  # as Dense.multipliers() has it
     return Layer(
         layer.name,
-        Conv(clamp=op.clamp, round_once=op.round_once, single_scales=single),
+        Conv(clamp=op.clamp, round_once=op.round_once, single_scales=single, few=getattr(op, "few", False)),
         (shaped(x, 1, 1, rows, x.shape[-1]), shaped(w, w.shape[0], 1, 1, w.shape[1]), *layer.inputs[2:]),
         (shaped(y, 1, 1, rows, y.shape[-1]),),
     )
@@ -71,7 +72,7 @@ class OfRows(Kernel[Weighted]):
     """A kernel of dense layers that is one of convolutions."""
 
     library = Library.PORTABLE
-    by: ClassVar[ConvInt8]
+    by: ClassVar[Kernel[Convolution]]
 
     def runs_on(self, target: Target) -> bool:
         return self.by.runs_on(target)
@@ -87,6 +88,9 @@ class OfRows(Kernel[Weighted]):
 
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         self.by.emit(as_pixels(layer), sheet)
+
+    def play(self, layer: Layer[Weighted], sheet: Sheet) -> None:
+        self.by.play(as_pixels(layer), sheet)
 
     def loop_counts(self, layer: Layer[Weighted], target: Target) -> Work | None:
         return self.by.loop_counts(as_pixels(layer), target)
@@ -108,6 +112,38 @@ class DenseRowsPairs(OfRows):
         symmetric_weights,
         pairs_are_exact,
     )
+
+
+class DenseRowsShort(OfRows):
+    """A row times four filters with DSP instructions, where it is in the input."""
+
+    by = ConvShortDsp()
+    name = ConvShortDsp.name
+    sources = ConvShortDsp.sources
+    loop_counts = OfRows.loop_counts
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        few_filters,
+        int8_tensors,
+        constant_weights,
+        short_rows,
+        right_shifts,
+        symmetric_weights,
+    )
+
+
+def one_vector_of_rows(layer: Layer[Weighted]) -> bool:
+    """There are at most 16 inputs."""
+    return int(layer.input(1).shape[1]) <= helium.LANES
+
+
+class DenseRowsShortHelium(DenseRowsShort):
+    """The same with Helium: a row is a vector."""
+
+    by = ConvShortHelium()
+    name = ConvShortHelium.name
+    sources = ConvShortHelium.sources
+    loop_counts = OfRows.loop_counts
+    constraints = (*DenseRowsShort.constraints, one_vector_of_rows)
 
 
 class DenseRowsHelium(OfRows):

@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#define ROW(row) (row)
-
 #include "conv_few_windows.h"
 
 #if defined(__thumb__) && !defined(__thumb2__)

@@ -49,7 +49,7 @@ void tinyml_conv_few_groups_s8(const struct tinyml_conv_few_groups_s8 *p, const 
 			conv_few_groups_take(p, x + i * w->in_c, plane);
 			conv_few_convolve(&one, plane, y + i * outs, p->groups * outs,
 					  plane + bytes);
-			one.weights += outs * w->kernel_h * ROW(row);
+			one.weights += outs * w->kernel_h * row;
 			one.bias += outs;
 			one.multiplier += outs;
 			one.shift += outs;

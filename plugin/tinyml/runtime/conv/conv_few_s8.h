@@ -6,8 +6,6 @@
  * at a time. Only windows with padding are copied. The file that includes this has, before that,
  *
  *   conv_few_dot(): add the products of a filter to four sums
- *   ROW(row): what the weights of a row take, of which there are `row`; the rest is zeros, and
- *             windows may be read beyond their rows by as much
  */
 
 #ifndef TINYML_CONV_FEW_S8_H_
@@ -52,7 +50,7 @@ static void conv_few_outputs(const struct tinyml_conv_few_s8 *p, const struct co
 	const int32_t rows = p->window.kernel_h, row = p->window.kernel_w * p->window.in_c;
 	const int8_t *weights = p->weights;
 
-	for (int32_t i = 0; i < p->window.out_c; i++, weights += rows * ROW(row)) {
+	for (int32_t i = 0; i < p->window.out_c; i++, weights += rows * row) {
 		const int32_t bias = p->bias[i], multiplier = p->multiplier[i], shift = p->shift[i];
 		int32_t sums[WINDOWS] = {bias, bias, bias, bias};
 
@@ -69,13 +67,11 @@ struct conv_few_span {
 	int32_t end;
 };
 
-/* All but those with too little of the input behind them, and none if they are too few. */
+/* All of them, and none if they are too few. */
 static struct conv_few_span conv_few_inside(const struct tinyml_window *w, int32_t top)
 {
 	const int32_t last = top + (w->kernel_h - 1) * w->dilation_h;
-	const int32_t row = w->kernel_w * w->in_c, more = ROW(row) - row;
-	const int32_t spare = last == w->in_h - 1 ? (more + w->in_c - 1) / w->in_c : 0;
-	const int32_t room = w->in_w - spare + w->pad_left - w->kernel_w;
+	const int32_t room = w->in_w + w->pad_left - w->kernel_w;
 	struct conv_few_span inside = {
 		.begin = (w->pad_left + w->stride_w - 1) / w->stride_w,
 		.end = room < 0 ? 0 : room / w->stride_w + 1,

@@ -264,12 +264,6 @@ struct tinyml_conv_few_s8 {
 void tinyml_conv_few_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
-/** With DSP instructions. Rows of weights are filled up with zeros to whole words. The scratch
- * memory holds three bytes more.
- */
-void tinyml_conv_few_dsp_s8(const struct tinyml_conv_few_s8 *p, const int8_t *x, int8_t *y,
-			    void *scratch);
-
 /**
  * The same in groups: the channels of a group are copied with their padding. `each` describes the
  * convolution of such a copy, which has as many rows and columns as all windows span; its tables
@@ -286,6 +280,98 @@ struct tinyml_conv_few_groups_s8 {
 
 void tinyml_conv_few_groups_s8(const struct tinyml_conv_few_groups_s8 *p, const int8_t *x,
 			       int8_t *y, void *scratch);
+
+/** A loop of the kernels below; `walk` is what it reads and keeps. */
+typedef void tinyml_conv_short_loop(void *walk);
+
+/** Positions along an axis: the first, and the end. */
+struct tinyml_conv_short_span {
+	int16_t begin;
+	int16_t end;
+};
+
+/**
+ * int8 convolution with short filters: one group, weights without zero point, and no dilation along
+ * rows. Windows are multiplied where they are in the input.
+ *
+ * Filters come in fours; of the last ones, two, then one. How S of them are stored is up to the
+ * kernel; biases include the zero points as in struct tinyml_conv_stream_s8. How often outputs are
+ * rounded is up to the loops.
+ */
+struct tinyml_conv_short_s8 {
+	struct tinyml_window window;
+	struct tinyml_conv_short_span rows; /* of outputs whose windows lie inside the input */
+	struct tinyml_conv_short_span cols;
+	int16_t lowest;     /* the row of outputs whose windows reach the last row of the input */
+	int16_t lowest_end; /* of its windows behind which a word is in the input */
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	const int32_t *filters;
+	tinyml_conv_short_loop *fours; /* those of the numbers of filters that there are */
+	tinyml_conv_short_loop *twos;
+	tinyml_conv_short_loop *ones;
+};
+
+/**
+ * With DSP instructions. With W words in a row of a window, filled up with zeros, S filters take
+ * S + 2 * S * W * kernel_h + S + 1 words:
+ *
+ *   biases
+ *   for each word of a row, for each filter: its elements 0 and 2, then 1 and 3, as int16
+ *   factors and exponents as in struct tinyml_conv_stream_s8 (one byte each, then zeros)
+ *
+ * The scratch memory holds four windows and three bytes.
+ */
+void tinyml_conv_short_dsp_s8(const struct tinyml_conv_short_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch);
+
+struct tinyml_conv_short_dsp_walk {
+	const int8_t *x; /* the first window */
+	int8_t *y;
+	int32_t blocks;   /* of one window for fours, two for twos, four for ones */
+	int32_t step;     /* from a window to the next, in bytes */
+	int32_t out_step; /* from the outputs of a window to those of the next */
+	const int32_t *filters;
+	int32_t words;      /* of a row of a window */
+	int32_t skip;       /* from behind the words of a row to the next row */
+	const int32_t *end; /* of the weights */
+	int32_t twice_zero; /* see struct tinyml_output */
+};
+
+/** One rounding (tinyml_rescale_once()) or two (tinyml_rescale()). */
+tinyml_conv_short_loop tinyml_conv_short_dsp_fours_once, tinyml_conv_short_dsp_fours_twice;
+tinyml_conv_short_loop tinyml_conv_short_dsp_twos_once, tinyml_conv_short_dsp_twos_twice;
+tinyml_conv_short_loop tinyml_conv_short_dsp_ones_once, tinyml_conv_short_dsp_ones_twice;
+
+/**
+ * With Helium, for rows of at most 16 elements, which are vectors, filled up with zeros. S filters
+ * are 12 words, then kernel_h times a vector of each: biases, multipliers and shifts of four lanes,
+ * which are filters a, b, c, d, or a, b, a, b, or a, a, a, a. If there is padding, the scratch
+ * memory holds what the windows of a row of outputs span.
+ */
+void tinyml_conv_short_mve_s8(const struct tinyml_conv_short_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch);
+
+struct tinyml_conv_short_mve_walk {
+	const int8_t *x; /* as above */
+	int8_t *y;
+	int32_t blocks;
+	int32_t step;
+	int32_t out_step;
+	const int32_t *filters;
+	int32_t line; /* from a row of a window to the next */
+	int32_t more; /* rows after the first one */
+	int32_t row;  /* elements of a row */
+	int32_t zero;
+};
+
+/** For fours of filters with a single row, there are points. */
+tinyml_conv_short_loop tinyml_conv_short_mve_points_once, tinyml_conv_short_mve_points_twice;
+tinyml_conv_short_loop tinyml_conv_short_mve_fours_once, tinyml_conv_short_mve_fours_twice;
+tinyml_conv_short_loop tinyml_conv_short_mve_twos_once, tinyml_conv_short_mve_twos_twice;
+tinyml_conv_short_loop tinyml_conv_short_mve_ones_once, tinyml_conv_short_mve_ones_twice;
 
 /**
  * Convolution with few filters, or with groups of few channels, for cores with Helium, on int8 or
