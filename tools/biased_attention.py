@@ -25,6 +25,7 @@ from tools.transformer_figures import compiled
 SHAPES = {
     "T5, 64 tokens": Shape(64, 4, 16, scaled=False),
     "T5, 128 tokens": Shape(128, 4, 16, scaled=False),
+    "T5, 128 tokens, padded": Shape(128, 4, 16, scaled=False, padded=True),
     "Swin": Shape(49, 3, 16, windows=4),
     "Swin, shifted": Shape(49, 3, 16, windows=4, shifted=True),
 }

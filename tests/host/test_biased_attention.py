@@ -35,6 +35,8 @@ FORMS = {
     "shifted_windows": Shape(16, 3, 8, windows=2, shifted=True),
     "an_input": Shape(20, 2, 8, given=True),
     "odd_sizes": Shape(11, 3, 5),
+    "padding": Shape(24, 2, 8, scaled=False, padded=True),
+    "padding_and_an_input": Shape(13, 3, 8, given=True, padded=True),
 }
 COUNT = 3
 
@@ -57,7 +59,7 @@ def test_a_bias_is_added_inside(name: str, tmp_path: Path) -> None:
     made, parts = (compiled(model.SerializeToString(), "host", apart) for apart in (False, True))
     (layer,) = fused(made)
     assert layer.input(BIAS).is_constant != shape.given
-    assert layer.has_input(MASK) == shape.shifted
+    assert layer.has_input(MASK) == (shape.shifted or shape.padded)
     scores = shape.windows * shape.heads * shape.tokens**2
     computed = [t.elements for t in made.graph.tensors.values() if not t.is_constant]
     assert computed.count(scores) == (2 if shape.given else 0)  # the bias: as it comes, and its bytes
@@ -69,9 +71,13 @@ def test_a_bias_is_added_inside(name: str, tmp_path: Path) -> None:
     )
     for given, y, apart in zip(inputs, found, wanted, strict=True):
         ((result,), (expected,)) = y.values(), apart.values()
-        np.testing.assert_array_equal(result, expected)
         (reference,) = answers(model, given)
         step = float(np.min(np.diff(np.unique(reference))))
+        if shape.padded:  # its weights are those of a table, not of float32 exponentials
+            assert float(np.abs(result - expected).max()) < 1.01 * step
+            assert np.mean(result != expected) < 0.02
+        else:
+            np.testing.assert_array_equal(result, expected)
         assert float(np.abs(result - reference).max()) < 1.01 * step
 
 

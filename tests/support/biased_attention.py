@@ -28,6 +28,7 @@ class Shape:
     windows: int = 1
     shifted: bool = False  # the last window has parts that do not see each other
     given: bool = False  # the bias is an input
+    padded: bool = False  # an input says which tokens count; what hides the others is added to the bias first
     scaled: bool = True  # scores are multiplied by a number, which T5 leaves out
     spread: float = 2.0  # of the bias
 
@@ -71,7 +72,12 @@ def attention(shape: Shape) -> onnx.ModelProto:
     scores = file.of("MatMul", found["q"], found["k"])
     if shape.scaled:
         scores = file.of("Mul", scores, shape.depth**-0.5)
-    scores = file.of("Add", scores, "bias" if shape.given else relative(shape))
+    bias = "bias" if shape.given else file.fixed(relative(shape))
+    if shape.padded:
+        hidden = file.of("Sub", np.float32(1), file.of("Cast", "kept", to=TensorProto.FLOAT))
+        hidden = file.of("Mul", hidden, np.finfo(np.float32).min)
+        bias = file.of("Add", bias, file.of("Unsqueeze", hidden, np.array([1, 2])))
+    scores = file.of("Add", scores, bias)
     if shape.shifted:
         scores = file.of("Add", scores, parts(shape))
     rows = file.of("MatMul", file.of("Softmax", scores, axis=-1), found["v"])
@@ -83,6 +89,8 @@ def attention(shape: Shape) -> onnx.ModelProto:
     inputs = [value("x", TensorProto.FLOAT, size)]
     if shape.given:
         inputs.append(value("bias", TensorProto.FLOAT, [1, shape.heads, shape.tokens, shape.tokens]))
+    if shape.padded:
+        inputs.append(value("kept", TensorProto.INT64, [1, shape.tokens]))
     outputs = [value(y, TensorProto.FLOAT, size)]
     graph = helper.make_graph(file.nodes, "attention", inputs, outputs, file.constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -95,4 +103,7 @@ def samples(shape: Shape, count: int, seed: int = 1) -> dict[str, Array]:
     if shape.given:
         bias = relative(shape)[None] * random.uniform(0.5, 1, (count, 1, 1, 1, 1))
         found["bias"] = bias.astype(np.float32)
+    if shape.padded:
+        counts = random.integers(shape.tokens // 2, shape.tokens + 1, (count, 1, 1))
+        found["kept"] = (np.arange(shape.tokens) < counts).astype(np.int64)
     return found

@@ -30,6 +30,7 @@ from tinyml.passes.roll_recurrent import roll_recurrent
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
 from tinyml.quantize.constants import constants
+from tinyml.quantize.mask_order import mask_last
 from tinyml.quantize.norm_factors import fold_norm_factors
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.report import Report
@@ -90,6 +91,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) ->
     own = cut(model, graph)
     model = _optimized(model)
     move_key_factors(model)
+    mask_last(model)
     model = _modern(model, opset)
     _name_nodes(model)
     _activations_first(model)
