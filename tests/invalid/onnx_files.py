@@ -229,7 +229,7 @@ def _format() -> dict[str, Made]:
         "name_not_utf8": (name, "not UTF-8"),
         "name_with_nul": (nul, "NUL byte"),
         "text_with_nul": (file([labels], [1, 4]).SerializeToString(), "attribute 'keys_strings' has a NUL byte"),
-        "binary_attribute_of_an_unknown_operator": (file([partitioned], [1, 4]).SerializeToString(), "operator StatefulPartitionedCall is not supported"),
+        "binary_attribute_of_an_unknown_operator": (file([partitioned], [1, 4]).SerializeToString(), "export the model again with jit_compile=False"),
         "attribute_type": (file([wrong], [1, 4]).SerializeToString(), "attribute 'axis' is FLOAT, not INT"),
         "recursive_function": (file([call], [1, 4], functions=[self_call]).SerializeToString(), "calls inside calls"),
         "if_without_branches": (file([choice], [1, 4], {"w": np.array(True)}).SerializeToString(), "lacks its attribute"),

@@ -13,7 +13,14 @@ TABLE = "it works on tables of text: look words up in the application, and give 
 RNN = "convert Keras layers, which become loops or UNIDIRECTIONAL_SEQUENCE_LSTM"
 RARE = "few models have it; you can add it as an operator of your own: docs/operators.md"
 
+CALL = (
+    "it calls a function of TensorFlow whose layers tf2onnx did not find, so the file lacks them, as with "
+    "functions for XLA: export the model again with jit_compile=False, or without decorating that part as a "
+    "tf.function"
+)
+
 ONNX: dict[str, str] = {
+    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), CALL),
     "com.microsoft::DynamicQuantizeLSTM": "onnxruntime's dynamic quantisation made it, with scales that it "
     "computes at run time: give the float model to `tinyml quantize` instead",
     **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike"), RANDOM),

@@ -48,7 +48,7 @@ FOUR_BITS_OPSET = 21
 
 LOOPS = ("Loop", "Scan")
 
-IN_PARTS = ("Attention", *LOOPS)
+IN_PARTS = ("Attention", "Erfc", *LOOPS)
 """Operators that become others when they are read."""
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")

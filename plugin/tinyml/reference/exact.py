@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import onnx
 
-from tinyml.reference import fourier, integers, unsigned
+from tinyml.reference import complement, fourier, integers, unsigned
 from tinyml.reference.rewriting import Rewriting
 
-REWRITES = (integers.rewrite, unsigned.rewrite, fourier.rewrite)
+REWRITES = (integers.rewrite, unsigned.rewrite, fourier.rewrite, complement.rewrite)
 """Each adds what a node becomes to the graph; or returns False, and the node stays as it is."""
 
 
