@@ -111,6 +111,19 @@ def test_calibration_with_senseless_values(value: float, method: str, message: s
         quantize(ModelFile(Path("m.onnx"), model), Request(tmp_path / "data.npz", method=method))
 
 
+def test_an_input_that_is_an_output(tmp_path: Path) -> None:
+    """Float16 weights change nothing between the two."""
+    np.savez(tmp_path / "data.npz", x=np.ones((4, 1, 4), np.float32))
+    model = onnx_files.file(
+        [helper.make_node("Gemm", ["x", "w"], ["y"])], [1, 4], {"w": onnx_files.ones(4, 3)}
+    )
+    model.graph.output.append(model.graph.input[0])
+    file = ModelFile(Path("m.onnx"), model.SerializeToString())
+    with pytest.raises(TinymlError, match="the input 'x' is an output of the model, too"):
+        quantize(file, Request(tmp_path / "data.npz"))
+    quantize(file, Request(tmp_path / "data.npz", weights="float16"))
+
+
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"PK\x05\x06" + bytes(18), b"\x80\x04N."])
 def test_recordings_that_are_no_arrays(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(content)

@@ -29,7 +29,14 @@ from tinyml.quantize.loop_bodies import Made, inside, outside, with_integer_loop
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
-from tinyml.quantize.prepare import FOUR_BITS_OPSET, LOOPS, OPSET, Prepared, prepare
+from tinyml.quantize.prepare import (
+    FOUR_BITS_OPSET,
+    LOOPS,
+    OPSET,
+    Prepared,
+    prepare,
+    refuse_inputs_as_outputs,
+)
 from tinyml.quantize.report import Choice, Report
 from tinyml.quantize.reporting import reported
 from tinyml.quantize.rewrite import to_int8_interface
@@ -61,6 +68,8 @@ def quantize(
     progress("reading the model", 0, 1)
     opset = {"int8": OPSET, "float16": OPSET}.get(request.weights, FOUR_BITS_OPSET)
     prepared = prepare(file, dict(shapes or {}), opset)
+    if request.weights != "float16":
+        refuse_inputs_as_outputs(prepared.model)
     samples = _samples(prepared, request)
     tested = _samples(prepared, held_out(request)) if request.test else None
     progress("reading the model", 1, 1)

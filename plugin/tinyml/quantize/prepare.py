@@ -70,6 +70,17 @@ class Prepared:
     is_body: bool = False  # of a loop: what it carries are results too
 
 
+def refuse_inputs_as_outputs(model: onnx.ModelProto) -> None:
+    """onnxruntime's quantiser would read such a tensor from what it makes of it."""
+    inputs = {value.name for value in model.graph.input}
+    for value in model.graph.output:
+        if value.name in inputs:
+            raise ModelError(
+                f"the input {value.name!r} is an output of the model, too, which cannot be quantised",
+                "export the model without this output, which equals the input",
+            )
+
+
 def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
     """Read a float model, ONNX or TFLite, and raise it to an opset."""
     read_graph, graph = _read(file, shapes)
