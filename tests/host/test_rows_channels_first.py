@@ -248,3 +248,23 @@ def test_a_device_that_knows_its_own_order_only(models: dict[str, Path]) -> None
             device.run(None, {"x": inputs[:, 0]})
         with pytest.raises(ConfigError, match="as 1x64x3; the original takes it as 1x3x64"):
             device.evaluate({"x": fed}, np.zeros(2, np.int64), against=models["float"])
+
+
+@pytest.mark.parametrize("between", [Transpose((0, 2, 3, 1)), Reshape((1, 12, 6, 3))])
+def test_an_input_that_is_an_output_too(between: Op) -> None:
+    """It is never in memory as a whole, also if the layer that takes the rows reads it in another shape."""
+    sketch, quant = Sketch(1), Quant.per_tensor(0.04, -5)
+    x = sketch.input((1, 3, 12, 6), DType.INT8, quant)
+    y = sketch.add(Conv(), sketch.add(between, x), sketch.weights((8, 3, 3, 3)), sketch.bias(8), quant=quant)
+    with pytest.raises(UnsupportedError, match=r"'in0' is read 2 times \(Conv, the application\)"):
+        compiled(sketch.graph(y, x))
+
+
+def test_rows_are_not_whole_channels() -> None:
+    """The output of the quantisation keeps the transposition behind it, so a row would be a channel."""
+    sketch, quant = Sketch(1), Quant.per_tensor(0.04, -5)
+    x = sketch.input((1, 3, 12, 6), DType.FLOAT32)
+    stored = sketch.add(Quantize(DType.INT8, quant), sketch.add(Transpose((0, 2, 3, 1)), x))
+    y = sketch.add(Conv(), stored, sketch.weights((8, 3, 3, 3)), sketch.bias(8), quant=quant)
+    with pytest.raises(UnsupportedError, match=r"Transpose '\w+' needs all of it, and cannot come before"):
+        compiled(sketch.graph(y, stored))

@@ -173,14 +173,22 @@ def _keeps_order(graph: Graph, node: Node) -> bool:
 
 
 def _is_move(graph: Graph, node: Node) -> bool:
-    """Whether a layer has every element of its only operand once, perhaps in another order.
+    """Whether a layer may come before others: it has every element of its only operand once.
 
-    What has another reader, or is an output, stays where it is.
+    What has a scale for each channel, or is an output, stays where it is.
     """
+    if not _has_each_once(graph, node):
+        return False
+    x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    return y.name not in graph.kept() and not _per_channel(x)
+
+
+def _has_each_once(graph: Graph, node: Node) -> bool:
+    """Whether a layer has every element of its only operand once, perhaps in another order."""
     if not node.op.movement or len(node.inputs) != 1 or len(node.outputs) != 1:
         return False
     x, y = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    if x.elements != y.elements or y.name in graph.kept() or _per_channel(x):
+    if x.elements != y.elements:
         return False
     numbers = np.arange(x.elements)
     (moved,) = node.op.evaluate(graph.layer(node), [numbers.reshape(x.shape)])
@@ -203,9 +211,11 @@ def _unused(graph: Graph, name: str) -> str:
 
 
 def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
+    before = [name for node in _reshapes(graph, tensor.name) for name in node.inputs]
     what = f"io rows: the input {graph.inputs[0]!r}"
-    if len(readers) != 1 or tensor.name in graph.kept():
-        kinds = [node.op.kind for node in readers] + ["the application"] * (tensor.name in graph.kept())
+    is_kept = not graph.kept().isdisjoint({tensor.name, *before, *graph.inputs})
+    if len(readers) != 1 or is_kept:
+        kinds = [node.op.kind for node in readers] + ["the application"] * is_kept
         raise UnsupportedError(f"{what} is read {len(kinds)} times ({', '.join(kinds) or 'never'})", FEASIBLE)
     (reader,) = readers
     if row_window(graph.layer(reader), arrives=True) is None:
@@ -215,7 +225,9 @@ def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
             MOVED if reader.op.movement else FEASIBLE,
         )
     first = _first_but_elementwise(graph, tensor.name)
-    if _is_move(graph, first) and not _keeps_order(graph, first):  # what are rows now would be other elements
+    if _has_each_once(graph, first) and not _keeps_order(
+        graph, first
+    ):  # what are rows now would be other elements
         raise UnsupportedError(
             f"{what}: {first.op.kind} {first.name!r} needs all of it, and cannot come before the layers that "
             "prepare the input",
