@@ -136,3 +136,16 @@ def test_values_for_each_place_do_not_follow_a_transposition() -> None:
     y = sketch.add(Transpose((0, 2, 3, 1)), y)
     with pytest.raises(UnsupportedError, match="Transpose 'Transpose1' needs all of it, and cannot"):
         compiled(sketch.graph(float_conv(sketch, y)))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_rows_that_no_window_reads(first: bool) -> None:
+    """They are prepared as the others are; nothing cuts them off behind a conversion or a transposition."""
+    sketch = Sketch(4)
+    x = sketch.input((1, 3, 1, 41) if first else (1, 1, 41, 3), DType.FLOAT32)
+    y = quantised(sketch, x)
+    y = sketch.add(Transpose((0, 2, 3, 1)), y) if first else y
+    y = sketch.add(Conv((1, 4)), y, sketch.weights((8, 1, 3, 3)), sketch.bias(8), quant=QUANT)
+    made = compiled(graph := sketch.graph(y), "unread")
+    assert made.summary["rows"]["count"] == 41
+    check([(Item("unread", made.files, [sketch.sample()]), graph)])

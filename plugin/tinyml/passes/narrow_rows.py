@@ -26,12 +26,22 @@ def narrow_rows(graph: Graph) -> Graph:
 
 
 def narrow_fed_rows(graph: Graph) -> Graph:
-    """The same for a model whose inputs arrive in rows: the layers that read them get all of them."""
-    fed = list(graph.inputs)
+    """The same for a model whose inputs arrive in rows: the layers that read them get all of them.
+
+    So do those after layers that put the elements in another order, or prepare them one by one.
+    """
+    fed = set(graph.inputs)
     for node in graph.nodes:
-        if node.op.identity_of(graph.layer(node)) == 0 and node.inputs[0] in fed:
-            fed += node.outputs
+        if node.inputs and node.inputs[0] in fed and _is_preparation(graph.layer(node)):
+            fed |= {*node.outputs}
     return _narrowed(graph, fed)
+
+
+def _is_preparation(layer: Layer) -> bool:
+    """Whether each element of the result comes from one of the first operand, and none is left out."""
+    op, x = layer.op, layer.input(0)
+    same = op.identity_of(layer) == 0 or op.elementwise or op.movement
+    return same and len(layer.outputs) == 1 and layer.output.elements == x.elements
 
 
 def _narrowed(graph: Graph, uncut: Collection[str]) -> Graph:
