@@ -79,6 +79,43 @@ def test_large_outputs(machine: str, once: bool, kernel: str) -> None:
     assert inside > 500  # outputs that no limit hides
 
 
+LONG = {
+    f"{inputs}_inputs": Weighted(Dense(), (2, inputs), (outputs, inputs), lowest=-8, largest=7, x_zero=zero)
+    for inputs, outputs, zero in [
+        (129, 8, 0),
+        (130, 19, -3),
+        (131, 16, 5),
+        (132, 7, 0),
+        (155, 24, 0),
+        (197, 3, 9),
+    ]
+}
+"""Dense layers with rows that are longer than what is unpacked as a whole with DSP instructions."""
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_long_rows_with_an_incomplete_last_word(once: bool) -> None:
+    """Its products come behind the loop, in registers that the loop has for other things."""
+    sketch = Layers()
+    for name, case in LONG.items():
+        sketch.weighted(name, case, once)
+    graph = sketch.graph()
+    rng = np.random.default_rng(5)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target="cortex-m4", kernels="portable", bands=False)
+    with always_four_bits():
+        compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    assert {one.kernel.name for one in compiled.selected} == {"tinyml_dense_nibbles_dsp_s8"}
+    (found,) = harness.run_files(
+        compiled.files, "qemu-cortex-m4", [feed], options=harness.Options(strict=True, check_arena=True)
+    ).outputs
+    for node in graph.nodes:
+        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
+        (expected,) = node.op.evaluate(graph.layer(node), values)
+        np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
+        assert len(np.unique(expected)) > 3, node.name
+
+
 BY_ROWS = {
     "five": Weighted(DepthwiseConv(pads=SAME), (1, 5, 4, 5), (1, 3, 3, 5)),
     "eight": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 8), (1, 3, 3, 8)),

@@ -194,7 +194,7 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"cmp.w r12, #0\n\t"
 		"beq.w 5f\n\t"
 		PRODUCTS
-		"b.w 5f\n\t"
+		"b.w 6f\n\t"
 		"3:\n\t"
 		TINYML_CODE_BYTES("2b", "3b", BYTES_OF_CODE)
 		HALVES
@@ -210,6 +210,7 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"ldr r12, [sp, #4]\n\t"
 		"cmp r1, r12\n\t"
 		"bne.w 3b\n\t"
+		"6:\n\t" /* lr is the last weights */
 		"ldr lr, [sp]\n\t"
 		"5:\n\t"
 		"ldm lr, {r1, r2, r12}\n\t"
