@@ -71,6 +71,8 @@ def test_kinds_are_those_of_the_walk() -> None:
         ("vmladava.s8\tlr, q0, q1", {"kind": Kind.OPAQUE, "imm": 1 << 14, "target": 0}),
         ("vadd.i32\tq1, q2, r3", {"kind": Kind.OPAQUE, "imm": 0, "target": 0xF0}),
         ("vstrb.8\tq0, [r3], #16", {"kind": Kind.VECTOR_STORE, "width": 1, "imm": 16, "rn": 3}),
+        ("vstrb.32\tq0, [r5, q7]", {"kind": Kind.VECTOR_STORE, "width": 1, "rn": 5, "ra": 28, "extra": 0}),
+        ("vmov\tq7[2], q7[0], r4, r8", {"kind": Kind.TO_FLOAT, "rd": 28, "ra": 30, "rn": 4, "rm": 8}),
         ("vmov.f32\ts0, #112\t@ 0x3f800000  1.0", {"kind": Kind.TO_FLOAT, "rn": 15, "imm": 0x3F800000}),
         ("vmov.f32\ts9, #144\t@ 0xc0800000 -4.0", {"rd": 9, "imm": 0xC0800000}),
         ("vpush\t{d8-d11}", {"kind": Kind.FLOAT_STORE, "rd": 16, "width": 8, "imm": -32}),

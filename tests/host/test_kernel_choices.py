@@ -100,12 +100,12 @@ def test_kernels_for_four_bits_compete(machine: str, monkeypatch: pytest.MonkeyP
 
 
 def test_figures_are_close_to_the_counts(competition: Competition) -> None:
-    """Half of all layers within 5 %, nine tenths within 20 %."""
+    """Half of all layers within 5 %, nine tenths within 20 %; short filters are chosen by their loops."""
     machine = competition.machine
     kernels = measured(harness.find_machine(machine).target.name)["instructions"]["kernels"]
     errors = []
     for name, (layer, contenders) in competition.contenders.items():
-        for kernel in contenders:
+        for kernel in () if name in SHORT else contenders:
             guess = estimated(kernels, kernel, work(layer))
             assert guess is not None, f"{kernel.name}: python -m tools.fit_costs"
             errors.append(abs(guess / counts(machine)[name][kernel.name] - 1))

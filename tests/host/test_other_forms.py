@@ -14,13 +14,14 @@ from tests.support.layer_kinds import as_kind, random_values
 from tests.support.sketch import Sketch
 from tinyml.cores.targets import Target
 from tinyml.emit.model import Provenance
-from tinyml.ir import Graph, Quant
+from tinyml.ir import Graph, Layer, Quant
 from tinyml.ir.interpreter import interpret
 from tinyml.memory import other_forms, placement
 from tinyml.memory.other_forms import Choose, with_other_forms
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.short import ConvShortHelium
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Compiled, Options, compile_graph
 
@@ -125,6 +126,15 @@ def test_the_colours_of_a_picture_are_not_copied_for_short_filters(target: str, 
     for filters in (2, 8):
         one = compiled(alone(graph_of(filters, channels=3)), target, "speed").selected[0]
         assert one.kernel.name == name
+
+
+def test_rows_of_few_elements_leave_vectors_empty() -> None:
+    """Three rows of three elements fit into one vector, which is loaded from where they are."""
+    for channels, fits in ((1, False), (2, True)):
+        (layer,) = alone(graph_of(4, channels=channels)).layers()
+        assert isinstance(layer.op, Conv)
+        few = Layer(layer.name, replace(layer.op, few=True), layer.inputs, layer.outputs)
+        assert (ConvShortHelium().refusal(few) is None) == fits
 
 
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "riscv32"])

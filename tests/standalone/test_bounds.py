@@ -12,16 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.base.errors import ConfigError
 from tinyml.bounds import Bound, NoBoundError, bound_files, bound_image
 from tinyml.bounds.image_bounds import TOTALS
 from tinyml.bounds.images import built_models
 from tinyml.cores.toolchains import ARM
+from tinyml.datasets import arrays
+from tinyml.emit.model import Provenance
 from tinyml.harness import tools
 from tinyml.harness.generated import read_generated
-from tinyml.ir import Array
-from tinyml.pipeline import Options, compile_model
+from tinyml.ir import Array, Quant
+from tinyml.ops.conv.conv import Conv
+from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.verbs.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,6 +215,40 @@ def test_a_store_by_data_is_an_assumption(tmp_path: Path) -> None:
     found = bound_of("ldr r0, =buffer\nldrb r1, [r0]\nstrb r1, [r0, r1]\nbx lr", tmp_path)
     assert found.instructions == 4
     assert "f_run stores to addresses that depend on data" in found.assumptions[0]
+
+
+PLACES = "movs r1, #0\nmovs r2, #60\nvmov q1[2], q1[0], r1, r1\nvmov q1[3], q1[1], r2, r2\n"
+
+
+def test_a_vector_is_stored_where_the_words_of_another_say(tmp_path: Path) -> None:
+    code = f"ldr r0, =buffer\n{PLACES}vstrb.32 q0, [r0, q1]\nbx lr"
+    found = bound_of(code, tmp_path, "cortex-m55")
+    assert [(one.symbol, one.bytes) for one in found.written] == [("buffer", 2)]
+    assert not found.assumptions
+    two = code.replace("vstrb", "movs r3, #2\nvctp.32 r3\nvpst\nvstrbt")
+    found = bound_of(two.replace("q1[3], q1[1], r2, r2", "q1[3], q1[1], r1, r2"), tmp_path, "cortex-m55")
+    assert [(one.symbol, one.bytes) for one in found.written] == [("buffer", 1)]
+    found = bound_of(code.replace("vstrb", "vldrw.u32 q1, [r0]\nvstrb"), tmp_path, "cortex-m55")
+    assert "f_run stores to addresses that depend on data" in found.assumptions[0]
+
+
+@pytest.mark.parametrize(
+    "core, filters",
+    [("cortex-m4", 1), *((f"cortex-m{core}", filters) for core in (4, 55) for filters in (2, 4, 7))],
+)
+def test_layers_whose_windows_are_where_they_are_have_exact_bounds(core: str, filters: int) -> None:
+    sketch = Sketch(seed=filters)
+    x = sketch.input((1, 9, 11, 3), quant=Quant.per_tensor(0.05, 3))
+    values = sketch.rng.integers(-60, 61, (filters, 3, 3, 3)).astype(np.int8)
+    w = sketch.build.constant(values, "w", Quant((0.01,) * filters, (0,) * filters, 0))
+    op = Conv((2, 2), pads=(1, 1, 1, 1), few=True)
+    graph = sketch.graph(sketch.add(op, x, w, sketch.bias(filters), quant=Quant.per_tensor(0.1, 4)))
+    compiled = compile_graph(graph, "few", Provenance("few", "0" * 64, ""), Options("few", core))
+    machine = harness.find_machine(f"qemu-{core}")
+    found = bound_files(compiled.files, machine)
+    run = harness.run_files(compiled.files, machine.name, [arrays.pattern_inputs(graph)])
+    assert run.instructions is not None
+    assert found.instructions == found.least_instructions == run.instructions[0]
 
 
 def adversaries() -> list[Array]:

@@ -13,6 +13,7 @@ _VECTOR_ACCESS = re.compile(r"v(ldr|str)([bhwd])(?:\.[usfi]?(\d+))?$")
 _INTERLEAVED = re.compile(r"v(ld|st)([24])[0-3]\.(\d+)$")
 _LIST = re.compile(r"v(ldm|stm)(ia|db)$")
 _ELEMENT = {"b": 1, "h": 2, "w": 4, "d": 8}
+_PLACES = re.compile(r"\[(\w+), q(\d)\]$")
 _LANE = re.compile(r"q(\d)\[(\d+)\]$")
 _COUNTS_UP = re.compile(r"v(i|d)w?dup\.")
 
@@ -78,9 +79,13 @@ def _accesses(to: Operation, name: str, operands: Operands) -> bool:
         to.rd = float_words(operands.words[0])[0] // 4
         to.width, to.amount, to.extra = _ELEMENT[match[2]], int(match[3] or 8) // 8, 1
         if re.search(r"\[.*q\d", operands.text):
-            if not loads:
-                raise UndecodedError  # to addresses that a vector holds
-            to.kind, to.imm = Kind.OPAQUE, 0
+            to.imm = 0
+            if loads:
+                to.kind = Kind.OPAQUE
+            elif (places := _PLACES.search(operands.text)) and to.amount == 4:
+                to.rn, to.ra, to.extra = register(places[1]), 4 * int(places[2]), 0
+            else:
+                raise UndecodedError  # addresses that are no words, or the vector alone
         else:
             operands.address(to)
     elif match := _INTERLEAVED.match(name):
@@ -121,6 +126,7 @@ def _moves(to: Operation, name: str, operands: Operands) -> bool:
     if kinds in ("sr", "drr", "ssrr"):
         to.kind = Kind.TO_FLOAT
         to.rd, to.width = float_words(words[0])[0], kinds.count("r")
+        to.ra = to.rd + 1
         to.rn, to.rm = register(words[-to.width]), register(words[-1])
     elif kinds in ("rs", "rrd", "rrss"):
         to.kind = Kind.FROM_FLOAT
@@ -130,6 +136,13 @@ def _moves(to: Operation, name: str, operands: Operands) -> bool:
     elif kinds == "s#" and name == "vmov.f32":
         to.kind = Kind.TO_FLOAT
         to.rd, to.width, to.rn, to.imm = float_words(words[0])[0], 1, PC, _expanded(int(words[1][1:]))
+    elif kinds == "qqrr":  # two registers become lanes of one vector, the first that of the second word
+        second, first = (_LANE.match(word) for word in words[:2])
+        if not (first and second):
+            return False
+        to.kind, to.width = Kind.TO_FLOAT, 2
+        to.rd, to.ra = (4 * int(lane[1]) + int(lane[2]) for lane in (first, second))
+        to.rn, to.rm = register(words[2]), register(words[3])
     elif kinds in ("ss", "dd"):
         to.kind = Kind.FLOAT_MOVE
         (to.rd, to.width), (to.ra, _) = float_words(words[0]), float_words(words[1])

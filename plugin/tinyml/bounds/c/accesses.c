@@ -198,12 +198,37 @@ static uint32_t lanes_of(const struct op *op)
 	return lanes;
 }
 
+/* Elements go to where the words of a vector say, from s register ``ra`` on. */
+static void scatter(const struct op *op, uint32_t lanes)
+{
+	const struct value base = reg(op->rn);
+
+	for (uint32_t i = 0; i < 4u; i++) {
+		const uint32_t at = base.bits + now.s[op->ra + i];
+
+		if ((lanes >> (4u * i) & 1u) == 0u) {
+			continue;
+		}
+		if (base.unknown || (now.s_unknown >> (op->ra + i) & 1u) != 0u) {
+			stored_anywhere(op);
+			return;
+		}
+		for (uint32_t j = 0; j < op->width; j++) {
+			store(at + j, 1, (struct value){0, true});
+		}
+	}
+}
+
 /* ``width``: bytes of an element in memory, ``amount``: in the register; ``extra``: vectors that
- * are interleaved. */
+ * are interleaved, or 0 if elements are not side by side. */
 static void store_vector(const struct op *op)
 {
 	uint32_t at, lanes = lanes_of(op);
 
+	if (op->extra == 0u) {
+		scatter(op, lanes);
+		return;
+	}
 	if (!addressed(op, &at)) {
 		stored_anywhere(op);
 		return;
@@ -265,9 +290,11 @@ static void move_floats(const struct op *op)
 		if (op->kind == K_FROM_FLOAT) {
 			set_reg(core, value);
 		} else {
-			now.s[op->rd + i] = value.unknown ? 0 : value.bits;
-			now.s_unknown = (now.s_unknown & ~(1u << (op->rd + i))) |
-					(uint32_t)value.unknown << (op->rd + i);
+			const unsigned to = op->kind == K_TO_FLOAT && i > 0 ? op->ra : op->rd + i;
+
+			now.s[to] = value.unknown ? 0 : value.bits;
+			now.s_unknown = (now.s_unknown & ~(1u << to)) | (uint32_t)value.unknown
+										<< to;
 		}
 	}
 }

@@ -182,12 +182,19 @@ def several_filters(layer: Layer[Convolution]) -> bool:
     return int(layer.output.shape[-1]) > 1 or layer.input(1).shape[1] == 1
 
 
+def full_vectors(layer: Layer[Convolution]) -> bool:
+    """Filters have at most one and a half rows for each vector that would hold their elements, and one row
+    more."""
+    filters = layer.input(1).value
+    return 2 * filters.shape[1] <= 3 * -(-filters[0].size // helium.LANES) + 2
+
+
 class ConvShortHelium(ConvShortDsp):
     """The same with a row of a window in a vector."""
 
     name = "tinyml_conv_short_mve_s8"
     sources = ("conv/conv_short_mve_s8.c",)
-    constraints = (*ConvShortDsp.constraints, several_filters, one_vector)
+    constraints = (*ConvShortDsp.constraints, several_filters, one_vector, full_vectors)
     prefix = "tinyml_conv_short_mve_"
     words = stream("every 4 filters, or the last 2, or 1", "vectors of 16 weights, of each filter in turn")
     multiple = 1
