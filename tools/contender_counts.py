@@ -72,6 +72,7 @@ LATER = (
     *(*["few"] * 3, *["few_int16"] * 2),
     *[FLOAT16_SUMS] * 10,
     *["short"] * 4,
+    *(*["real_float32"] * 3, *["transposed_int16"] * 2),
 )
 SIZES = {"recurrent": 25}
 """Layers of batches that are smaller: their layers have several outputs."""

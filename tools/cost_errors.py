@@ -26,6 +26,7 @@ from tools.cost_examples import examples, single_layers
 from tools.environment import ROOT
 from tools.fit_costs import narrow
 from tools.fit_figures import figures
+from tools.fit_loops import parts_of_zeros
 from tools.fit_speed import fit_speed
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
@@ -112,18 +113,23 @@ def published_layers(machine: str) -> Iterator[HeldOut]:
         speed = replace(
             speed,
             loops=found.loops,
+            loops_up_to=found.loops_up_to,
             shapes=found.shapes,
             shapes_up_to=found.shapes_up_to,
             own_loops=found.own_loops,
+            rectified={},
             core=core,
         )
+        zeros = parts_of_zeros(speed, inside)
+        speed = replace(speed, rectified={name: zeros.get(name, 1.0) for name in found.rectified})
         for one in known:
             if fold[one.counted.model] != part:
                 continue
             for layer in one.layers("instructions"):
                 guess = speed.of_layer(layer.layer, layer.kernel, layer.tally)
                 if guess is not None and layer.spent > 0:
-                    yield HeldOut(layer.kernel.name, guess, layer.spent, False)
+                    name = found.bar_name(layer.kernel, layer.tally)
+                    yield HeldOut(name, guess, layer.spent, False)
 
 
 def attention_layers(machine: str) -> Iterator[HeldOut]:
@@ -190,6 +196,11 @@ with figures that were fitted without their model, random layers of attention wi
 Figures of trees are fitted to random trees; their bars come from 50 forests and boosted trees that
 scikit-learn trained (`python -m tools.tree_counts`), because data decides how many nodes a row passes.
 
+On cores without an FPU, the time of a product or a sum of floats depends on the numbers. Layers that read
+what ReLU left have many zeros and take less: a factor says so, and they have a bar of their own (`after
+ReLU`). Loops whose time depends on data are estimated by the C that was generated if they are small, and by
+figures that were fitted to published models if they are as large as layers of these.
+
 A kernel without such layers has no bar. If such kernels take more than {unknown:.0%} of a model, or if the
 bar of the model is above {doubtful:.0%}, `tinyml cost` says that the instructions are unknown;
 `tinyml cost --count` counts them on the emulator.
@@ -218,8 +229,8 @@ OWN_LOOPS = """
 Layers that are loops in the model's own C have random layers of their own
 (`python -m tools.own_loop_counts`): about thirty kinds of operators, the usual types, up to four axes, all
 patterns of broadcasting, from 8 elements to several thousand. Their estimate reads the C that was generated
-(`python -m tools.fit_own_loops`); published models only decided which kernels keep figures that were fitted
-to models. These layers were not fitted:
+(`python -m tools.fit_own_loops`); published models only decided from which size on layers have
+figures that were fitted to models. These layers were not fitted:
 
 | core | layers of loops | within 10% | within 20% | from {large:,} instructions on | within 10% |
 |---|---:|---:|---:|---:|---:|

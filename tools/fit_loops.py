@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 from tools import contender_counts, tree_counts
 from tools.contender_counts import ContenderCount
-from tools.cost_examples import examples, single_layers
+from tools.cost_examples import Example, Known, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_figures import DIGITS, figures
 
@@ -45,7 +45,11 @@ RESTRAINT = 0.3
 PARTS = (0.9, 0.7, 0.5, 0.3)
 """Of the layers that figures of shapes were fitted to: larger ones are estimated by sizes, which are fitted
 to models. The first part with which no published model is far off."""
-FAR = 0.03
+FULL = 0.95
+"""From this part on, zeros make no difference that could not be chance."""
+MATTERS = 0.006
+"""The part of a model by which the estimate of a single layer must be off to matter."""
+FAR = 0.05
 """Of the tenth by which estimates of published models may miss, what one kernel alone may take."""
 
 
@@ -143,15 +147,24 @@ def _named(layer: Layer, name: str) -> Kernel[Any] | None:
 
 
 def with_loops(speed: Speed, machine: str) -> Speed:
-    """Instructions with figures of loops, but for kernels of which those of sizes estimate models better.
+    """Instructions with figures of loops, but for large layers that those of sizes estimate better.
 
-    Such a kernel alone would miss a published model by more than ``FAR``. The figures of its pieces come from
+    Their kernel alone would miss a published model by more than ``FAR``. The figures of its pieces come from
     other data, on which the time of a sum of floats may depend.
     """
     core = harness.find_machine(machine).target.name
     by_sizes = missed_by(replace(speed, loops={}, shapes={}, core=core), machine)
     shapes, limits = shape_figures(machine), shape_limits(machine, PARTS[0])
-    found = replace(speed, loops=loop_figures(machine), shapes=shapes, shapes_up_to=limits, core=core)
+    found = replace(
+        speed,
+        loops=loop_figures(machine),
+        loops_up_to={},
+        rectified={},
+        shapes=shapes,
+        shapes_up_to=limits,
+        core=core,
+    )
+    found = replace(found, rectified=parts_of_zeros(found, examples(machine)))
     missed = missed_by(found, machine)
     far = {name for name, most in missed.items() if most > max(FAR, by_sizes[name])}
     for part in PARTS[1:]:
@@ -160,23 +173,67 @@ def with_loops(speed: Speed, machine: str) -> Speed:
         found = replace(found, shapes_up_to=limits)
         missed = missed_by(found, machine)
         far = {name for name, most in missed.items() if most > max(FAR, by_sizes[name])}
+    missing = smallest_missed(found, examples(machine))
+    small = {name: limit for name, limit in missing.items() if name in far}
+    far -= small.keys()
     return replace(
         found,
         loops={name: figures for name, figures in found.loops.items() if name not in far},
+        loops_up_to=small,
+        rectified={name: part for name, part in found.rectified.items() if name not in far},
         shapes={name: figures for name, figures in shapes.items() if name not in far},
         shapes_up_to={name: limit for name, limit in limits.items() if name not in far},
     )
 
 
-def missed_by(speed: Speed, machine: str) -> defaultdict[str, float]:
-    """The most that estimates of each kernel's layers miss, as a part of a published model."""
+def smallest_missed(speed: Speed, known: Iterable[Example]) -> dict[str, float]:
+    """By kernel, half of what the smallest layer takes whose estimate is off by more than matters."""
+    found: dict[str, float] = {}
+    for one in known:
+        for layer in one.layers("instructions"):
+            guess = speed.of_layer(layer.layer, layer.kernel, layer.tally) or 0.0
+            name = layer.kernel.name
+            if name in speed.loops and abs(guess - layer.spent) > MATTERS * layer.whole:
+                found[name] = float(f"{min(found.get(name, np.inf), guess / 2):.3g}")
+    return dict(sorted(found.items()))
+
+
+def parts_of_zeros(speed: Speed, known: Iterable[Example]) -> dict[str, float]:
+    """By kernel, the part of an estimate that layers after ReLU take, if that is less than all of it.
+
+    Random layers have no zeros, so models tell. All layers weigh the same; kernels with few of them share
+    what all of them tell. With an FPU, zeros take as long as other numbers.
+    """
+    parts: defaultdict[str, list[float]] = defaultdict(list)
+    for one in known:
+        for layer in one.layers("instructions"):
+            if layer.tally is None or not layer.tally.rectified or layer.kernel.name not in speed.loops:
+                continue
+            guess = speed.of_layer(layer.layer, layer.kernel, layer.tally)
+            if guess and layer.layer.input(0).dtype.is_float and layer.spent > 0:
+                parts[layer.kernel.name].append(layer.spent / guess)
+    every = [part for found in parts.values() for part in found]
+    if len(every) < FEW or np.median(every) > FULL:
+        return {}
+    usual = {name: np.median(found if len(found) >= FEW else every) for name, found in parts.items()}
+    return {name: float(f"{min(part, 1.0):.3g}") for name, part in sorted(usual.items())}
+
+
+def by_kernel(known: Known) -> str:
+    return known.kernel.name
+
+
+def missed_by(
+    speed: Speed, machine: str, name_of: Callable[[Known], str] = by_kernel
+) -> defaultdict[str, float]:
+    """The most that estimates of layers of each name miss together, as a part of a published model."""
     worst: defaultdict[str, float] = defaultdict(float)
     for one in examples(machine):
         missed: defaultdict[str, float] = defaultdict(float)
         for known in one.layers("instructions"):
             guess = speed.of_layer(known.layer, known.kernel, known.tally)
             if guess is not None:
-                missed[known.kernel.name] += (guess - known.spent) / known.whole
+                missed[name_of(known)] += (guess - known.spent) / known.whole
         for name, part in missed.items():
             worst[name] = max(worst[name], abs(part))
     return worst

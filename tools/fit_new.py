@@ -50,7 +50,8 @@ def _fitted(speed: Speed, machine: str, cost: str) -> Speed:
     for one in single_layers(machine, cost):
         amounts = work(one.layer)
         samples[variant(one.kernel, amounts)].append((amounts, one.spent, one.whole))
-    found = {key: figures(some) for key, some in samples.items() if key not in speed.kernels}
+    known = {key for key in speed.kernels if not key.startswith(UNPUBLISHED)}
+    found = {key: figures(some) for key, some in samples.items() if key not in known}
     return replace(speed, kernels=dict(sorted({**speed.kernels, **found}.items())))
 
 

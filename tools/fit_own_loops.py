@@ -8,7 +8,7 @@ The layers are those of ``python -m tools.own_loop_counts``, without the held-ou
 the same, whatever they cost: the errors that are squared are relative. There are more names of work than
 layers, so each figure is drawn towards zero, the more the smaller its usual size is: what general names
 (operations, turns of loops) explain is not left to special ones (a statement, a whole loop). Published models
-(the folder ``TINYML_MODELS``) only decide which kernels keep them.
+(the folder ``TINYML_MODELS``) only decide up to which size kinds of layers have them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from tools import own_loop_counts
+from tools.cost_examples import Known, examples
 from tools.environment import ROOT
-from tools.fit_loops import missed_by
+from tools.fit_loops import MATTERS, missed_by
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
@@ -32,7 +33,7 @@ from tinyml import harness
 from tinyml.base.whole_files import write_whole
 from tinyml.cores.core_data import own_loops_file
 from tinyml.cost.loops.loop_work import loop_work
-from tinyml.cost.model import Speed, find_model
+from tinyml.cost.model import Speed, by_models, find_model
 
 USUAL = {
     "layer": 15.0,
@@ -94,20 +95,35 @@ def _fitted(works: Sequence[Work], spent: Sequence[float]) -> dict[str, float]:
 
 
 def fit(machine: str) -> dict[str, float]:
-    layers = list(own_loop_counts.counted(machine, held_out=False))
+    # A compiler may know that all results are the same number: this says nothing about others.
+    layers = [one for one in own_loop_counts.counted(machine, held_out=False) if not one.is_level]
     works = [loop_work(one.layer, one.kernel.name, one.tally) for one in layers]
     figures = fitted(works, [float(one.spent) for one in layers])
-    far = kernels_far_off(machine, figures)
-    return {name: figure for name, figure in figures.items() if name[len("layer ") :] not in far}
+    return {**figures, **limits(machine, figures)}
 
 
-def kernels_far_off(machine: str, figures: Mapping[str, float]) -> set[str]:
-    """Kernels of which these figures estimate published models worse than those fitted to models."""
+def limits(machine: str, figures: Mapping[str, float]) -> dict[str, float]:
+    """For kinds of layers whose published models these figures estimate worse than those fitted to models:
+    half of what the smallest of those takes. Smaller layers have these figures all the same."""
     model = find_model(harness.find_machine(machine).target.name)
-    speed = model.instructions if model else Speed()
-    by_work = missed_by(replace(speed, own_loops=figures), machine)
-    by_models = missed_by(replace(speed, own_loops={}), machine)
-    return {name for name, missed in by_work.items() if missed > max(FAR, by_models[name])}
+    speed = replace(model.instructions if model else Speed(), own_loops=figures)
+    by_work = missed_by(speed, machine, _kind)
+    by_fit = missed_by(replace(speed, own_loops={}), machine, _kind)
+    far = {name for name, missed in by_work.items() if missed > max(FAR, by_fit[name])}
+    found: dict[str, float] = {}
+    for one in examples(machine):
+        for known in one.layers("instructions"):
+            name = _kind(known)
+            if name not in far or known.tally is None or f"layer {known.kernel.name}" not in figures:
+                continue
+            guess = speed.of_loops(known.layer, known.kernel, known.tally)
+            if abs(guess - known.spent) > MATTERS * known.whole:
+                found[name] = min(found.get(name, np.inf), guess / 2)
+    return {name: float(f"{limit:.{DIGITS}g}") for name, limit in sorted(found.items())}
+
+
+def _kind(known: Known) -> str:
+    return by_models(known.layer, known.kernel)
 
 
 def main() -> int:

@@ -46,6 +46,8 @@ KINDS = (
 SIZES = {"computed": 50, "transposed_float32": 50}
 """Layers of batches that are smaller: weights are inputs, too, or layers take millions of instructions."""
 BATCHES = len(KINDS)
+LEVEL = 8
+"""Results that must all be the same, for that not to be chance."""
 HELD_OUT = 6
 """The first batches, which no figure is fitted to."""
 
@@ -62,6 +64,7 @@ class CountedLoops:
     kernel: Kernel[Any]
     tally: Tally
     spent: int
+    is_level: bool  # all its results are the same number
 
     @property
     def is_held_out(self) -> bool:
@@ -112,7 +115,11 @@ def counted(machine: str, held_out: bool | None = None) -> Iterator[CountedLoops
         for step, (chosen, amount) in enumerate(zip(one.selected, spent, strict=True)):
             tally = one.emitted.tallies.get(step)
             if amount and tally is not None and chosen.kernel.library is Library.GENERATED:
-                yield CountedLoops(number, chosen.layer, chosen.kernel, tally, amount)
+                results = one.layers.expected.get(chosen.layer.output.name)
+                level = (
+                    results is not None and results.size > LEVEL and bool((results == results.flat[0]).all())
+                )
+                yield CountedLoops(number, chosen.layer, chosen.kernel, tally, amount, level)
 
 
 def main() -> int:

@@ -42,11 +42,13 @@ RECORD = ROOT / "benchmarks" / "random_counts.json"
 MACHINES = layer_counts.MACHINES
 SEED = 40
 ALIGNMENT = 16
-BATCHES = 24
+BATCHES = 25
 FLOAT16 = (20, 21, 22, 23)
 """Batches that have only layers with such weights; no other batch stores them so."""
 FLOAT16_SUMS = (22, 23)
 """Those of them that add up products in float16, for cores that can."""
+REAL = (24,)
+"""Batches of float layers whose weights are not bytes times a scale."""
 LIBRARIES = frozenset({Library.PORTABLE, Library.GENERATED})
 
 
@@ -75,6 +77,7 @@ class Made:
 def made(number: int, target_name: str, seed: int = SEED, kind: str | None = None, size: int = SIZE) -> Made:
     target = next(m.target for m in map(harness.find_machine, MACHINES) if m.target.name == target_name)
     kind = "float16" if seed == SEED and number in FLOAT16 else kind
+    kind = "real_float32" if seed == SEED and number in REAL else kind
     layers = batch(seed, number, size, kind)
     graph = optimize(layers.graph)
     sums = seed == SEED and number in FLOAT16_SUMS

@@ -54,6 +54,7 @@ SHARES = {
     "recurrent_float": 0.0,  # only by name
     "loops": 0.0,  # whose kernels are loops in the model's own C
     "attention": 0.0,  # on bytes and floats, with masks, positions and biases
+    "real_float32": 0.0,  # floats whose weights are not bytes times a scale
     "round_scales": 0.0,  # those that quantise, by powers of two
 }
 
@@ -62,6 +63,7 @@ TYPES = {
     "transposed_int16": "int16",
     "transposed_float32": "float32",
     "limited_float32": "float32",
+    "real_float32": "float16",
 }
 """Kinds that say more than the types of a layer."""
 

@@ -23,6 +23,8 @@ UNKNOWN_SHARE = 0.05
 """Of a model's instructions: if kernels without a bar take more, the model has none either."""
 DOUBTFUL = 0.5
 """Above this, an estimate says little, and is shown as unknown."""
+AFTER_RELU = " after ReLU"
+"""Added to the names of kernels on floats, whose time then depends on how many zeros there are."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class ErrorBars:
 
     def of_layer(self, kernel: str, instructions: float) -> float | None:
         """As a part of the estimate; None if no layer of the kernel was held out."""
-        bars = self.kernels.get(kernel)
+        bars = self.kernels.get(kernel) or self.kernels.get(kernel.removesuffix(AFTER_RELU))
         return None if bars is None else bars[size_class(instructions)]
 
     def of_model(self, layers: Iterable[tuple[str, float]]) -> float | None:

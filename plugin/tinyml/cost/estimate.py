@@ -118,17 +118,24 @@ def estimate(model: Compiled, costs: CostModel) -> Estimate:
         int(model.summary["weights_bytes"]) + round(extra),
         {step: round(scale.instructions * amount) for step, amount in spent.items()},
         unmeasured,
-        *_error(model, costs.target, spent),
+        *_error(model, costs, spent),
     )
 
 
-def _error(model: Compiled, target: str, spent: Mapping[int, float]) -> tuple[float | None, tuple[str, ...]]:
+def _error(
+    model: Compiled, costs: CostModel, spent: Mapping[int, float]
+) -> tuple[float | None, tuple[str, ...]]:
     """How far off the sum of all layers may be, and the kernels that say nothing about it."""
-    bars = find_bars(target)
-    layers = [(model.selected[step].kernel.name, amount) for step, amount in spent.items()]
+    bars = find_bars(costs.target)
+    layers = [
+        (costs.instructions.bar_name(model.selected[step].kernel, model.tallies.get(step)), amount)
+        for step, amount in spent.items()
+    ]
     if bars is None:
         return None, tuple(dict.fromkeys(name for name, _ in layers))
-    unchecked = dict.fromkeys(name for name, amount in layers if amount and name not in bars.kernels)
+    unchecked = dict.fromkeys(
+        name for name, amount in layers if amount and bars.of_layer(name, amount) is None
+    )
     return bars.of_model(layers), tuple(unchecked)
 
 

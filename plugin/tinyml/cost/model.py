@@ -10,6 +10,7 @@ would keep: the functions that the C names and those that they call, and what th
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -19,7 +20,9 @@ from typing import Any
 from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.core_data import data_file, own_loops_file
 from tinyml.cores.targets import find_target
+from tinyml.cost.error_bars import AFTER_RELU
 from tinyml.cost.loops.loop_work import loop_work
+from tinyml.emit.rectified import ends_at_zero
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
@@ -39,9 +42,11 @@ class Speed:
 
     ``loops``: what pieces of the code of kernels take that say how often these run on ``core``; such kernels
     are estimated by that, and the others by ``kernels``, from the sizes of a layer.
+    ``loops_up_to``: for some of them, from how many instructions on the others' figures are closer to models.
     ``shapes``: the same for kernels that do not say it, by all ways to walk over a layer (``shape_work``).
     They hold up to ``shapes_up_to`` instructions of a layer; larger layers are like those of models.
     ``own_loops``: what the work of loops in the model's own C takes (``cost/loops/loop_work.py``).
+    ``rectified``: for kernels on floats, without an FPU, the part that it takes if ReLU was applied before.
     """
 
     kernels: Mapping[str, Figures] = field(default_factory=dict)
@@ -53,15 +58,18 @@ class Speed:
     shapes_up_to: Figures = field(default_factory=dict)
     core: str = ""
     own_loops: Figures = field(default_factory=dict)
+    rectified: Figures = field(default_factory=dict)
+    loops_up_to: Figures = field(default_factory=dict)
 
     def of_layer(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float | None:
         """None if the kernel was never measured."""
         if (looped := looped_layers(layer)) is not None:
             return self._of_turns(layer, kernel, tally, *looped)
         if (inside := banded_layers(layer)) is not None:
+            zeros = [tally is not None and tally.rectified, *(ends_at_zero(part.op) for part, _ in inside)]
             parts = [
-                self._of_bands(*part, calls)
-                for part, calls in zip(inside, calls_in_bands(layer), strict=True)
+                self._of_bands(*part, calls, after)
+                for part, calls, after in zip(inside, calls_in_bands(layer), zeros[:-1], strict=True)
                 if part[1].library is not Library.GENERATED
             ]
             own = self.of_bands_loops(layer, tally)
@@ -90,24 +98,40 @@ class Speed:
         return own + turns * sum(known) if len(known) == len(parts) else None
 
     def _of_bands(
-        self, layer: Layer, kernel: Kernel[Any], calls: Sequence[tuple[Layer, int]]
+        self, layer: Layer, kernel: Kernel[Any], calls: Sequence[tuple[Layer, int]], rectified: bool
     ) -> float | None:
         """What a kernel takes that is called band by band; figures for sizes know nothing of calls."""
-        target = find_target(self.core) if self.loops else None
-        each = [by_loops(self.loops, kernel, part, target) if target else None for part, _ in calls]
+        each = [self._by_loops(kernel, part) for part, _ in calls]
         known = [bands * spent for (_, bands), spent in zip(calls, each, strict=True) if spent is not None]
-        return sum(known) if calls and len(known) == len(calls) else self._of_kernel(layer, kernel)
+        if not calls or len(known) < len(calls):
+            return self._of_kernel(layer, kernel)
+        return sum(known) * (self._part_of_zeros(kernel) if rectified else 1.0)
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None = None) -> float | None:
-        target = find_target(self.core) if self.loops else None
-        counted = by_loops(self.loops, kernel, layer, target, tally) if target else None
+        counted = self._by_loops(kernel, layer, tally)
         if counted is not None:
-            return counted
+            return counted * (self._part_of_zeros(kernel) if tally is not None and tally.rectified else 1.0)
         by_sizes = estimated(self.kernels, kernel, work(layer))
         if kernel.name not in self.shapes or (amounts := shape_work(layer)) is None:
             return by_sizes
         found = weighted(self.shapes[kernel.name], amounts)
         return found if by_sizes is None or found <= self.shapes_up_to[kernel.name] else by_sizes
+
+    def _by_loops(self, kernel: Kernel[Any], layer: Layer, tally: Tally | None = None) -> float | None:
+        """None if the figures of loops are unknown, or do not hold for a layer of this size."""
+        if not self.loops:
+            return None
+        found = by_loops(self.loops, kernel, layer, find_target(self.core), tally)
+        most = self.loops_up_to.get(kernel.name, math.inf)
+        return found if found is None or found < most else None
+
+    def _part_of_zeros(self, kernel: Kernel[Any]) -> float:
+        return self.rectified.get(kernel.name, 1.0)
+
+    def bar_name(self, kernel: Kernel[Any], tally: Tally | None) -> str:
+        """Under which name layers like this one were held out."""
+        zeros = tally is not None and tally.rectified and kernel.name in self.rectified
+        return f"{kernel.name}{AFTER_RELU}" if zeros else kernel.name
 
     def of_bands_loops(self, layer: Layer, tally: Tally | None) -> float:
         """The loops of all operators of a chain, and what it does besides: its turns, and rows it moves."""
@@ -130,7 +154,8 @@ class Speed:
         )
         if f"layer {kernel.name}" in self.own_loops:
             found = weighted(self.own_loops, loop_work(layer, kernel.name, tally))
-            return max(1.0, rough / FAR_OFF, found)
+            most = self.own_loops.get(by_models(layer, kernel), math.inf)
+            return max(1.0, rough / FAR_OFF, found) if found < most else rough
         return rough
 
 
@@ -192,6 +217,12 @@ def own_loops(target: str) -> Figures:
     """What the work of loops costs on a core, by name; empty if no loops were counted on it."""
     path = own_loops_file(target)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def by_models(layer: Layer, kernel: Kernel[Any]) -> str:
+    """The name of a limit among the figures of loops: from so many instructions on, what was fitted to models
+    estimates such layers of models better, because their time depends on data."""
+    return f"by models {kernel.name} {layer.op.label()} {number_class(layer)}"
 
 
 def factor_keys(layer: Layer, kernel: Kernel[Any], tally: Tally) -> tuple[str, str]:

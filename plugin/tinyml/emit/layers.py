@@ -12,6 +12,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
+from tinyml.emit.rectified import rectified
 from tinyml.ir import Graph, Tensor
 from tinyml.ir.branches import conditions_of
 from tinyml.memory.loops.placed import PlacedLoop
@@ -149,11 +150,16 @@ def layer_codes(
     """
     names = layer_names(model, [s.layer for s in selected])
     conditions = _conditions(addresses)
-    return [
-        _code(step, name, chosen, addresses, target, tables, conditions[step], f"{position}{step}")
+    codes = {
+        step: _code(step, name, chosen, addresses, target, tables, conditions[step], f"{position}{step}")
         for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
         if step not in plan.free
-    ]
+    }
+    zeros = rectified(addresses.graph)
+    for step, code in codes.items():
+        first = next(iter(selected[step].layer.inputs), None)
+        code.tally.rectified = first is not None and first.name in zeros
+    return list(codes.values())
 
 
 def _conditions(addresses: Addresses) -> list[str]:

@@ -69,6 +69,7 @@ class Tally:
     in_place: bool = False  # the output takes over the memory of an input
     distance: int | None = None  # bytes from the first input to the first output, if both are in the arena
     backwards: bool = False  # the last position is computed first
+    rectified: bool = False  # the first input is what ReLU or the like has left
     _open: list[_Block] = field(default_factory=lambda: [_Block()])
 
     @property
