@@ -24,12 +24,13 @@ from tests.support.programs import build_program
 from tests.support.slot_images import errors
 from tinyml import harness
 from tinyml.base.errors import ModelError, ToolError
+from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS
 from tinyml.importers import ModelFile
 from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework.kernel import Record, Table
-from tinyml.ops.framework.play_sheet import PLAYED_LOOPS
+from tinyml.ops.framework.play_sheet import PLAYED_LOOPS, PlaySheet
 from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step, Turns
 from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.player.call_work import work_of
@@ -186,6 +187,15 @@ def test_the_image_does_not_grow_with_the_steps() -> None:
         compiled = compile_model(models.file(models.counted_loop(steps)), Options(target="cortex-m4"))
         sizes.append(read_data(data_image(compiled, Version(1, 0, 0, 0)).content))
     assert [call.kernel for call in sizes[0].run] == [call.kernel for call in sizes[1].run]
+
+
+def test_a_loop_with_nothing_to_do_is_left_out() -> None:
+    model = models.idle_loop(STEPS)
+    compiled = compile_model(models.file(model), Options(target="host"))
+    assert [node.name for node in compiled.graph.nodes] == ["idle"]
+    played = data_image(compiled, Version(1, 0, 0, 0))
+    assert not read_data(played.content).run
+    assert_equal(played.content, compiled, sample(model, 1), "idle")
 
 
 def test_more_steps_than_the_bound() -> None:
@@ -407,6 +417,31 @@ ACCEPTED: dict[str, tuple[list[Step], list[int]]] = {
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_what_loops_do(name: str, program: Path, tmp_path: Path) -> None:
     steps, wanted = ACCEPTED[name]
+    assert played(program, tmp_path, image_of(steps)) == wanted
+
+
+def sheet() -> PlaySheet:
+    """With a condition that is the first byte of the arena."""
+    compiled = compile_model(models.file(models.counted_loop(STEPS)), Options(target="host"))
+    layer = compiled.selected[0].layer
+    return PlaySheet(layer, find_target("host"), "loop", where={"condition": Operand(Memory.ARENA, 0)})
+
+
+def test_loops_without_steps() -> None:
+    noted = sheet()
+    with noted.turns(3, "NULL", False), noted.turns(4, "condition", False):
+        pass
+    assert noted.steps == []
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_bounded_loop_without_steps(holds: bool, program: Path, tmp_path: Path) -> None:
+    """It ends at once, or not within its bound: then what is behind it is not played."""
+    noted = sheet()
+    with noted.turns(STEPS, "condition", True):
+        pass
+    steps = [fill(0, int(holds)), *noted.steps, fill(1, 5)]
+    wanted = arena(1, status=-28) if holds else arena(0, 5)
     assert played(program, tmp_path, image_of(steps)) == wanted
 
 

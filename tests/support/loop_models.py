@@ -216,6 +216,28 @@ def settling_loop(steps: int | None, begins: bool = False, rows: bool = False) -
     )
 
 
+def idle_loop(steps: int) -> onnx.ModelProto:
+    """A Loop with an If that gives its state back either way: nothing is left to do in a turn."""
+    same = [
+        helper.make_graph([node("Identity", "h", name)], name, [], [value(name, 1, WIDTH)])
+        for name in ("then", "other")
+    ]
+    body = helper.make_graph(
+        [
+            node("ReduceMax", "h", "largest", keepdims=0),
+            node("Less", "largest small", "below"),
+            helper.make_node("If", ["below"], ["h2"], "if", then_branch=same[0], else_branch=same[1]),
+            node("Identity", "go", "on"),
+        ],
+        "body",
+        [value("i", kind=INT64), value("go", kind=BOOL), value("h", 1, WIDTH)],
+        [value("on", kind=BOOL), value("h2", 1, WIDTH)],
+    )
+    loop = helper.make_node("Loop", ["most", "", "h0"], ["y"], "idle", body=body)
+    constants = {"most": np.asarray(steps), "small": np.float32(0)}
+    return whole(loop, [value("h0", 1, WIDTH)], [value("y", 1, WIDTH)], constants)
+
+
 def gated_scan(steps: int, width: int = 8, rows: bool = False) -> onnx.ModelProto:
     """A cell that is no layer that ONNX knows (FastGRNN), and a dense layer of its last state.
 

@@ -106,9 +106,20 @@ class PlaySheet(Sheet):
 
     @contextmanager
     def turns(self, most: int, condition: str, bounded: bool) -> Iterator[None]:
-        """A loop around what is noted inside; ``condition``: an operand, or NULL."""
+        """A loop around what is noted inside; ``condition``: an operand, or NULL.
+
+        The player has no loops without steps. If nothing is noted, as in a body that only reshapes, nothing
+        changes the condition, so turns do nothing: the loop is left out. If it is bounded, the run must still
+        fail if the condition holds: it becomes one turn that keeps the condition as it is.
+        """
         outer, self.steps = self.steps, []
         yield
+        if not self.steps:
+            if not bounded:
+                self.steps = outer
+                return
+            most = 1
+            self.note("tinyml_play_fill", {".bytes": 1, ".value": 1}, condition)
         record = Record("tinyml_play_loop", "", {".turns": str(most), ".bounded": str(int(bounded))})
         call = Call("tinyml_play_loop", record, (self._operand(condition),), self.step)
         self.steps = [*outer, Turns(call, self.steps)]
