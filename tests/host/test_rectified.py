@@ -12,10 +12,10 @@ import pytest
 from tests.support.sketch import Sketch
 from tinyml.cost.error_bars import AFTER_RELU, ErrorBars
 from tinyml.cost.model import Speed, by_models, find_model
-from tinyml.emit.rectified import rectified
 from tinyml.ir import DType, Graph
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.framework.rectified import rectified
 from tinyml.ops.pool.max import MaxPool
 from tinyml.pipeline import Compiled, Options, compile_built
 

@@ -22,10 +22,10 @@ from tinyml.cores.core_data import data_file, own_loops_file
 from tinyml.cores.targets import find_target
 from tinyml.cost.error_bars import AFTER_RELU
 from tinyml.cost.loops.loop_work import loop_work
-from tinyml.emit.rectified import ends_at_zero
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.framework.kernel_costs import Figures, by_loops, estimated, weighted
+from tinyml.ops.framework.rectified import ends_at_zero
 from tinyml.ops.framework.tally import Tally
 from tinyml.ops.framework.work import work
 from tinyml.ops.weighted.shape_work import shape_work

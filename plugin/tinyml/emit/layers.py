@@ -12,13 +12,13 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.base.naming import shape_text
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
-from tinyml.emit.rectified import rectified
 from tinyml.ir import Graph, Tensor
 from tinyml.ir.branches import conditions_of
 from tinyml.memory.loops.placed import PlacedLoop
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
+from tinyml.ops.framework.rectified import rectified
 from tinyml.ops.framework.sheet import LayerCall
 from tinyml.ops.framework.tally import Tally
 

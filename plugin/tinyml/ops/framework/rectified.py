@@ -5,21 +5,20 @@
 from __future__ import annotations
 
 from tinyml.ir import Graph, Op
-from tinyml.ops.elementwise.clamp import Clamp
-from tinyml.ops.pool.average import AveragePool
-from tinyml.ops.pool.max import MaxPool
+
+POOLS = ("AveragePool", "MaxPool")
 
 
 def rectified(graph: Graph) -> frozenset[str]:
     """The tensors that a layer has limited to zero, as ReLU does, and what is moved or pooled of them."""
     found: set[str] = set()
     for node in graph.nodes:
-        passed_on = node.op.movement or isinstance(node.op, MaxPool | AveragePool)
+        passed_on = node.op.movement or node.op.kind in POOLS
         if ends_at_zero(node.op) or (passed_on and node.inputs[0] in found):
             found.update(node.outputs)
     return frozenset(found)
 
 
 def ends_at_zero(op: Op) -> bool:
-    low = op.low if isinstance(op, Clamp) else getattr(op, "clamp", (None,))[0]
+    low = getattr(op, "low", None) if op.kind == "Clamp" else getattr(op, "clamp", (None,))[0]
     return bool(low == 0)
