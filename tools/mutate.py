@@ -90,7 +90,7 @@ NAMED = (
     ),
     Mutant(
         "a tensor read twice inside a band",
-        f"{PLUGIN}/memory/bands/join.py",
+        f"{PLUGIN}/memory/bands/chains.py",
         "if len(users) != 1 or name not in self.maker",
         "if not users or name not in self.maker",
         ("tests/host/test_survivors.py", "-k", "band"),
@@ -310,6 +310,7 @@ SAMPLED = {
         "not the_page and not zve32x and not riscv",
     ),
     f"{PLUGIN}/memory/bands/banded.py": BANDS,
+    f"{PLUGIN}/memory/bands/chains.py": BANDS,
     f"{PLUGIN}/memory/bands/join.py": BANDS,
     f"{PLUGIN}/memory/bands/band_rows.py": BANDS,
     f"{PLUGIN}/emit/feed.py": FEATURES,

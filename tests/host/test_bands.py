@@ -16,14 +16,16 @@ from tests.support.chains import FLAT, Chain, join_everything, random_chain
 from tinyml import pipeline
 from tinyml.cores.targets import Target
 from tinyml.emit.model import Provenance
-from tinyml.ir import DType, Graph
+from tinyml.ir import DType, Graph, Quant
 from tinyml.ir.hook_types import RowWindow
 from tinyml.ir.interpreter import interpret
 from tinyml.ir.text import dump
 from tinyml.memory import placement
+from tinyml.memory.bands import join
 from tinyml.memory.bands.band_rows import cut
 from tinyml.memory.bands.banded import HEIGHT, WIDTH, Banded, calls_in_bands
-from tinyml.memory.bands.join import Choice, in_bands
+from tinyml.memory.bands.chains import Choice
+from tinyml.memory.bands.join import in_bands
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.binary import Binary
@@ -322,6 +324,45 @@ def test_a_1d_network_in_bands_of_columns(optimize: str) -> None:
     assert not outcome.failure, outcome.failure
     for found, expected in zip(outcome.outputs, interpret(graph, samples), strict=True):
         np.testing.assert_array_equal(next(iter(found.values())), expected[graph.outputs[0]])
+
+
+def residual_blocks(dtype: DType, extents: tuple[int, int]) -> Chain:
+    """Blocks of the same size: each of them needs as much memory as the others, at its own peak."""
+    chain = Chain(5, dtype, extents)
+    chain.same = True
+    chain.add("conv", 16)
+    for _ in range(4):
+        x = chain.end
+        chain.add("conv", 16)
+        chain.add("conv", 16)
+        quant = Quant.per_tensor(0.2, 3) if dtype is DType.INT8 else None
+        chain.end = chain.sketch.add(Binary("add", clamp=(0.0, np.inf)), x, chain.end, quant=quant)
+    pool = AveragePool(chain.end.shape[1:3], (1, 1), pads=(0, 0, 0, 0))
+    chain.end = chain.sketch.add(pool, chain.end, quant=chain.end.quant)
+    return chain
+
+
+@pytest.mark.parametrize("extents", [(1, 160), (30, 12)], ids=["steps", "rows"])
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT8], ids=["float", "int8"])
+def test_equal_peaks_are_all_lowered(
+    dtype: DType, extents: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No chain alone makes the arena smaller; a chain in every block does."""
+    chain = residual_blocks(dtype, extents)
+    graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
+    origin, options = Provenance("chain", "0" * 64, ""), Options(target="host")
+    compiled = compile_graph(graph, "peaks", origin, options)
+    assert labels(compiled).count("conv_conv_add") >= 3
+    monkeypatch.setattr(join, "one_at_each_peak", lambda *_: None)
+    assert compiled.plan.arena_bytes < 0.8 * compile_graph(graph, "one", origin, options).plan.arena_bytes
+    outcome = run_batch([Item("peaks", compiled.files, samples)])["peaks"]
+    assert not outcome.failure, outcome.failure
+    for found, expected in zip(outcome.outputs, interpret(graph, samples), strict=True):
+        (value,), wanted = found.values(), expected[graph.outputs[0]]
+        if dtype is DType.INT8:
+            np.testing.assert_array_equal(value, wanted)
+        else:
+            np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
 
 def test_loops_stay_outside_where_vectors_compute_the_rest() -> None:

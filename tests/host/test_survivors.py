@@ -16,7 +16,7 @@ from tinyml.base import c
 from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
 from tinyml.ir import DType, Graph, Quant, State
-from tinyml.memory.bands.join import _Neighbours
+from tinyml.memory.bands.chains import Neighbours
 from tinyml.memory.plan.storage import Group, _aligned, _copied
 from tinyml.memory.schedule import _acyclic, _freed, _model, _Step
 from tinyml.memory.select import select
@@ -73,7 +73,7 @@ def read_twice() -> Graph:
 
 def test_a_band_does_not_swallow_a_tensor_that_is_read_twice() -> None:
     graph = read_twice()
-    near = _Neighbours(graph)
+    near = Neighbours(graph)
     twice, once = graph.nodes[0].outputs[0], graph.nodes[1].outputs[0]
     assert near.pair(twice) is None
     assert near.pair(once) == (1, 2)

@@ -13,8 +13,8 @@ import numpy as np
 from tests.support.sketch import Sketch
 from tinyml.cores.targets import Target
 from tinyml.ir import DType, Graph, Quant, Tensor
-from tinyml.memory.bands import join
-from tinyml.memory.bands.join import Choice
+from tinyml.memory.bands import chains
+from tinyml.memory.bands.chains import Choice
 from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
@@ -180,8 +180,8 @@ def join_everything(
     """In the place of ``join.in_bands``: all chains, worthwhile or not, in bands of two rows."""
     step = 0
     while step < len(selected):
-        for chain in sorted(join._chains(graph, selected, step), key=len, reverse=True):
-            if joined := join.joined(graph, selected, chain, 2, target):
+        for chain in sorted(chains.chains_around(graph, selected, step), key=len, reverse=True):
+            if joined := chains.joined(graph, selected, chain, 2, target):
                 graph, selected = joined
                 break
         step += 1

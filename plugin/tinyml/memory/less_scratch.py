@@ -13,7 +13,7 @@ from tinyml.base.lazy_dataclass import dataclass
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
 from tinyml.memory.bands.banded import Banded
-from tinyml.memory.bands.join import Choice
+from tinyml.memory.bands.chains import Choice
 from tinyml.memory.plan import lower_bound_bytes
 from tinyml.memory.select import Selected, memory_bytes, rivals
 from tinyml.ops.framework.kernel import Kernel, Library

@@ -56,6 +56,7 @@ PASSES: tuple[Pass, ...] = (
     # channels last, and folding neighbours into float layers
     cancel_transposes,
     sink_reshape,
+    narrow_rows,
     remove_no_ops,
     fold_scale,
     fuse_activation,
@@ -90,6 +91,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_attention,
     remove_dead_code,
     narrow_rows,
+    sink_reshape,
     narrow_dense,
     remove_no_ops,
     merge_common,

@@ -19,16 +19,13 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Node, Tensor
 from tinyml.memory.bands.arrival import Arrival
 from tinyml.memory.bands.banded import WIDTH, row_window
+from tinyml.memory.bands.chains import Choice, axis_of, chains_from, joined
 from tinyml.memory.bands.join import (
     COLUMNS,
     FEW_POSITIONS,
     MANY,
     ROWS,
-    Choice,
     Found,
-    axis_of,
-    chains_from,
-    joined,
     least_columns,
     one_more,
     widened,

@@ -62,30 +62,30 @@ void tinyml_play_attention_biased_f32(const struct tinyml_play *play)
 }
 
 /* A query that sees no key may need a row that says with which ones it computes. */
-static uint32_t play_attention_blind(const struct tinyml_check *check, uint32_t bytes)
+static uint32_t play_attention_biased_blind(const struct tinyml_check *check, uint32_t bytes)
 {
 	const struct tinyml_play_attention_biased_s8 *r = check->record;
 
 	return r->mask.blind_keys == TINYML_ATTENTION_ONCE ? bytes : 0u;
 }
 
-static int64_t play_attention_size(int32_t number)
+static int64_t play_attention_biased_size(int32_t number)
 {
 	return number < 0 ? -(int64_t)number : number;
 }
 
 /* Scores and values are int8: no sum of them is beyond 32 bits. */
-static bool play_attention_sums(const struct tinyml_play_attention_bias *by)
+static bool play_attention_biased_sums(const struct tinyml_play_attention_bias *by)
 {
-	const int64_t factors =
-		play_attention_size(by->score_factor) + play_attention_size(by->value_factor);
+	const int64_t factors = play_attention_biased_size(by->score_factor) +
+				play_attention_biased_size(by->value_factor);
 
 	return by->shift >= 0 && by->shift < 32 &&
-	       128 * factors + play_attention_size(by->offset) <= INT32_MAX;
+	       128 * factors + play_attention_biased_size(by->offset) <= INT32_MAX;
 }
 
 /* `work`: of a call whose rows are checked. A query that sees no key is none that divides by 0. */
-static uint32_t play_attention_added(struct tinyml_check *check, uint32_t work)
+static uint32_t play_attention_biased_added(struct tinyml_check *check, uint32_t work)
 {
 	const struct tinyml_play_attention_biased_s8 *r = check->record;
 	const struct tinyml_play_heads *at = &r->all.at;
@@ -93,7 +93,7 @@ static uint32_t play_attention_added(struct tinyml_check *check, uint32_t work)
 	if (!check->wrong) {
 		tinyml_check_attention_keys(check, at, MASK, r->mask.starts, r->mask.step, 1);
 		tinyml_check_attention_keys(check, at, BIAS, r->bias.starts, r->bias.step, 1);
-		tinyml_check_that(check, play_attention_sums(&r->bias));
+		tinyml_check_that(check, play_attention_biased_sums(&r->bias));
 	}
 	return work;
 }
@@ -101,26 +101,26 @@ static uint32_t play_attention_added(struct tinyml_check *check, uint32_t work)
 uint32_t tinyml_check_attention_biased_s8(struct tinyml_check *check)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
-	const uint32_t row = play_attention_blind(check, (uint32_t)r->at.keys);
+	const uint32_t row = play_attention_biased_blind(check, (uint32_t)r->at.keys);
 
-	return play_attention_added(check, tinyml_check_attention_rows(check, row));
+	return play_attention_biased_added(check, tinyml_check_attention_rows(check, row));
 }
 
 uint32_t tinyml_check_attention_biased_dsp_s8(struct tinyml_check *check)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
 	const uint32_t keys = ((uint32_t)r->at.keys + 3u) & ~3u;
-	const uint32_t rows = play_attention_blind(check, tinyml_check_times(keys, 2));
+	const uint32_t rows = play_attention_biased_blind(check, tinyml_check_times(keys, 2));
 
-	return play_attention_added(check, tinyml_check_attention_pairs(check, rows));
+	return play_attention_biased_added(check, tinyml_check_attention_pairs(check, rows));
 }
 
 uint32_t tinyml_check_attention_biased_mve_s8(struct tinyml_check *check)
 {
 	const struct tinyml_play_attention_s8 *r = check->record;
-	const uint32_t row = play_attention_blind(check, (uint32_t)r->at.keys);
+	const uint32_t row = play_attention_biased_blind(check, (uint32_t)r->at.keys);
 
-	return play_attention_added(check, tinyml_check_attention_vectors(check, row));
+	return play_attention_biased_added(check, tinyml_check_attention_vectors(check, row));
 }
 
 uint32_t tinyml_check_attention_biased_f32(struct tinyml_check *check)
