@@ -12,9 +12,12 @@ import pytest
 from tests.depth import is_deep
 from tests.support.batch import Item, run_batch
 from tests.support.sequences import Sequence
+from tests.support.sketch import Sketch
 from tinyml.ir import Array, DType, Graph
 from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import verify
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.slice import Slice
 from tinyml.passes.narrow_rows import narrow_rows
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.pipeline import Options, compile_built
@@ -76,3 +79,16 @@ def test_compiled(kind: str) -> None:
         for found, expected in zip(outcome.outputs, wanted[name], strict=True):
             for values, reference in zip(found.values(), expected, strict=True):
                 expect_same(values, reference, name)
+
+
+def test_tensors_without_elements() -> None:
+    """They have no first row; other layers are computed whole then."""
+    sketch = Sketch()
+    x = sketch.input((1, 8, 1, 4), DType.FLOAT32)
+    y = sketch.add(Conv(), x, sketch.real(4, 3, 1, 4))
+    last = sketch.add(Slice((0, 5, 0, 0), (1, 1, 1, 4), (1, 1, 1, 1)), y)
+    nothing = sketch.add(Slice((0, 6, 0, 0), (1, 0, 1, 4), (1, 1, 1, 1)), y)
+    graph = sketch.graph(last, nothing)
+    assert narrow_rows(graph) == graph
+    only = remove_dead_code(sketch.graph(last))
+    assert work(narrow_rows(only)) < work(only)

@@ -28,6 +28,7 @@ from tinyml.compare.chains import (
 )
 from tinyml.compare.parts import Cuts, Slice
 from tinyml.ir import Array, Layer, Tensor
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
@@ -144,8 +145,9 @@ def _is_one_row(seen: Array, other: Array) -> bool:
 
 
 def _geometry(op: Weighted) -> Weighted:
-    """The operator without what it says about clamps and integers."""
-    return replace(op, clamp=NO_CLAMP, round_once=False, single_scales=False, real=False)
+    """The operator without what it says about clamps, integers and kernels."""
+    plain = replace(op, few=False) if isinstance(op, Conv) else op
+    return replace(plain, clamp=NO_CLAMP, round_once=False, single_scales=False, real=False)
 
 
 def _has_form(layers: Sequence[Layer], place: int) -> bool:

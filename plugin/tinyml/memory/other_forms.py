@@ -37,6 +37,9 @@ ROUGH_ELEMENTS = {"outputs": 8.0}
 CODE_OF_A_PERCENT = 64
 """Bytes of code that may be linked for each percent of a run that is saved."""
 
+PADDING_OF_A_PERCENT = 512
+"""Bytes that the weights of a layer may take more for each percent of a run that the layer saves."""
+
 Form = tuple[Node, Sequence[Tensor]]
 Choose = Callable[[Graph], Sequence[Selected]]
 """Selects the kernels of a graph."""
@@ -65,8 +68,12 @@ def with_other_forms(
     allowed.
     """
     forms = [list(_forms(graph.layer(node), node)) for node in graph.nodes]
+    if not any(forms):
+        return None
     found: dict[int, list[Rival]] = {}
-    spent = [_spent(one, target) for one in chosen] if any(forms) else []
+    spent = [_spent(one, target) for one in chosen]
+    total = sum(_roughly(one) if now is None else now for one, now in zip(chosen, spent, strict=True))
+    a_percent = 0.0 if any_code else total / 100
     for number in range(max(map(len, forms), default=0)):
         others = {step: some[number] for step, some in enumerate(forms) if number < len(some)}
         rivals = choose(_in_place(graph, others))
@@ -74,13 +81,14 @@ def with_other_forms(
             now, then = spent[step], _spent(rivals[step], target)
             then = None if then is None else then * (1 + AN_ADDRESS * rivals[step].kernel.gathers)
             clearly = then is not None and then <= CLEARLY * (now or 0)
-            if then is not None and clearly and _bytes(rivals[step], target) <= room:
-                found.setdefault(step, []).append(Rival((now or 0) - then, rivals[step], form))
+            if then is None or not clearly or _bytes(rivals[step], target) > room:
+                continue
+            saved, padded = (now or 0) - then, rivals[step].kernel.padded_bytes(rivals[step].layer)
+            if saved * PADDING_OF_A_PERCENT >= padded * a_percent:
+                found.setdefault(step, []).append(Rival(saved, rivals[step], form))
     if not found:
         return None
-    total = sum(_roughly(one) if now is None else now for one, now in zip(chosen, spent, strict=True))
-    least = 0.0 if any_code else total / (100 * CODE_OF_A_PERCENT)
-    best = _worth_their_code(found, chosen, target, least)
+    best = _worth_their_code(found, chosen, target, a_percent / CODE_OF_A_PERCENT)
     return _in_place(graph, {step: one.form for step, one in best.items()}) if best else None
 
 

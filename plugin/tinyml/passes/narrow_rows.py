@@ -46,6 +46,8 @@ def _is_preparation(layer: Layer) -> bool:
 
 def _narrowed(graph: Graph, uncut: Collection[str]) -> Graph:
     """``uncut``: tensors of which no layer reads a part alone."""
+    if not all(node.outputs for node in graph.nodes) or any(0 in t.shape for t in graph.tensors.values()):
+        return graph  # rows are told apart by their first and last one
     ties = [ties_of(layer) for layer in graph.layers()]
     while True:
         needed = _needed(graph, ties)

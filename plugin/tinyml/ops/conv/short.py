@@ -102,6 +102,14 @@ class ConvShortDsp(Kernel[Convolution]):
         """What the player has instead."""
         return first_of((ConvPairs(), ConvDsp(), ConvInt8()), layer, target)
 
+    def padded_bytes(self, layer: Layer[Convolution]) -> int:
+        weights = layer.input(1)
+        return self.stored_weights(weights.value).nbytes - weights.elements
+
+    def stored_weights(self, filters: Array) -> Array:
+        """The words of each filter, by row."""
+        return halves(filters)
+
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, *self.loops(layer).values()
 
@@ -152,7 +160,7 @@ class ConvShortDsp(Kernel[Convolution]):
         )
         factor = (2 * multiplier).astype(np.uint32).view(np.int32)
         exponent = (-shift - 1).astype(np.int8)
-        bias, weights = folded_bias(layer, filters), halves(filters)
+        bias, weights = folded_bias(layer, filters), self.stored_weights(filters)
         parts: list[Array] = []
         for begin, size in blocks(count):
             some = slice(begin, begin + size)
@@ -213,11 +221,14 @@ class ConvShortHelium(ConvShortDsp):
         """Weights of fours of filters with a single row stay in registers."""
         return "points" if name == "fours" and layer.input(1).shape[1] == 1 else name
 
-    def filters(self, layer: Layer[Convolution]) -> Array:
-        filters = layer.input(1).value
+    def stored_weights(self, filters: Array) -> Array:
         rows = filters.reshape(*filters.shape[:2], -1)
         vectors = np.pad(rows, ((0, 0), (0, 0), (0, helium.LANES - rows.shape[2]))).astype(np.int8)
-        words = np.ascontiguousarray(vectors).view("<i4")
+        return np.ascontiguousarray(vectors).view("<i4")
+
+    def filters(self, layer: Layer[Convolution]) -> Array:
+        filters = layer.input(1).value
+        words = self.stored_weights(filters)
         multiplier, shift = channel_multipliers(layer)
         scaling = (folded_bias(layer, filters), multiplier, shift)
         parts: list[Array] = []

@@ -88,6 +88,10 @@ class Kernel(ABC, Generic[O_contra]):
         """Working memory in the arena for the duration of the layer."""
         return 0
 
+    def padded_bytes(self, layer: Layer[O_contra]) -> int:
+        """What weights take more than a byte each, for a faster kernel: wider ones, or zeros between them."""
+        return 0
+
     def repeated_bytes(self, layer: Layer[O_contra]) -> int:
         """Constants that this kernel stores several times, unlike others: the bytes of all but the first."""
         return 0
