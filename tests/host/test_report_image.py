@@ -76,7 +76,7 @@ def test_over_budget(
     assert main(["report", "-d", str(build), "--ram", "1400"]) == 1
     said = capsys.readouterr().out
     assert "over budget: RAM: 1,680 bytes of 1,400" in said
-    assert ("try: `io: rows` (1,272 bytes, 1.00 times the instructions)" in said) == known
+    assert ("try: `io: rows` (1,272 bytes, " in said) == known
     assert ("`optimize: ram` (856 bytes" in said) == known
     assert ("tinyml report MODEL" in said) != known
 
