@@ -18,6 +18,7 @@ from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import verify
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.slice import Slice
+from tinyml.ops.transpose import Transpose
 from tinyml.passes.narrow_rows import narrow_rows
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.pipeline import Options, compile_built
@@ -92,3 +93,11 @@ def test_tensors_without_elements() -> None:
     assert narrow_rows(graph) == graph
     only = remove_dead_code(sketch.graph(last))
     assert work(narrow_rows(only)) < work(only)
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 3, 2), (2, 0, 4, 5)])
+def test_a_transpose_of_nothing(shape: tuple[int, ...]) -> None:
+    """It compiles to loops that never turn."""
+    sketch = Sketch()
+    x = sketch.input(shape, DType.FLOAT32)
+    compile_built(sketch.graph(sketch.add(Transpose((0, 2, 3, 1)), x)), Options(target="host"))

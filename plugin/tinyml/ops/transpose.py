@@ -87,7 +87,8 @@ def _without_short_loop(shape: Sequence[int], walks: Mapping[str, c.Walk]) -> li
     """The same loops with other indices for each element of a short last axis, or one nest of all loops."""
     whole = c.nest(shape, walks)
     last = max((axis for axis, extent in enumerate(shape) if extent != 1), default=0)
-    if len(whole.extents) < 2 or whole.extents[-1] > SHORT or whole.extents[-1] != shape[last]:
+    short = len(whole.extents) > 1 and 0 < whole.extents[-1] <= SHORT
+    if not short or whole.extents[-1] != shape[last]:
         return [whole]
     outer = (*shape[:last], *(1 for _ in shape[last:]))
     return [
